@@ -1,0 +1,89 @@
+# make test and make demo do all their set-up by themselves; the second time they are quick.
+#
+#   make demo         a recorded session as a waterfall in the terminal (needs Python only)
+#   make test         every test, with the real server, Jaeger and collector (ARGS="-k name -n0" goes to pytest)
+#   make test-oldest  the tests that need no real part, with the oldest runtime dependencies that are allowed
+#   make test-wheel   builds the wheel, installs it alone, and runs its command
+#   make lint format  checks; rewrites
+#   make lock         resolves requirements/ anew
+#   make clean        removes what was made here, not the test parts: they are shared, see tests/real/parts
+
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
+ARGS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(BIN)/uv --quiet --no-python-downloads
+READY := $(VENV)/.ready
+OLDEST := .venv-oldest
+OLDEST_READY := $(OLDEST)/.ready
+
+.DELETE_ON_ERROR:
+.PHONY: demo test test-faults test-oldest test-wheel bench lint format lock parts venv clean
+
+demo: $(READY)
+	@$(BIN)/otel-bridge demo $(ARGS)
+
+test: $(READY) parts
+	$(BIN)/pytest -n 2 --dist loadgroup $(ARGS)
+
+test-faults: $(READY) parts
+	$(BIN)/pytest -n 2 --dist loadgroup -m slow $(ARGS)
+
+test-oldest: $(OLDEST_READY)
+	$(OLDEST)/bin/pytest -n 2 --ignore tests/real $(ARGS)
+
+test-wheel: $(READY)
+	@rm -rf dist
+	$(UV) build --wheel --no-build-isolation --python $(BIN)/python --out-dir dist
+	$(UV) venv --clear --python $(BIN)/python dist/venv
+	$(UV) pip install --python dist/venv --constraint requirements/locked.txt dist/*.whl
+	cd dist && venv/bin/python -c "import otel_bridge"
+
+bench: $(READY) parts
+	$(BIN)/python -m benchmarks $(ARGS)
+
+lint: $(READY)
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+
+format: $(READY)
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+# Locked with hashes and no address in it: whatever index the machine is set up with serves it.
+COMPILE = $(UV) pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+	--custom-compile-command "make lock"
+lock: $(READY)
+	$(COMPILE) --upgrade pyproject.toml --group test --group real --group build --group lint \
+		--output-file requirements/locked.txt
+	$(UV) pip compile --universal --python-version 3.11 --no-header --no-annotate --resolution lowest-direct \
+		pyproject.toml --output-file requirements/oldest.tmp
+	$(COMPILE) --upgrade pyproject.toml --group test --constraint requirements/oldest.tmp \
+		--output-file requirements/oldest.txt
+	@rm requirements/oldest.tmp
+
+parts: $(READY)
+	@$(BIN)/python tests/real/parts/build.py
+
+venv: $(READY)
+
+$(READY): requirements/locked.txt pyproject.toml
+	@test -n "$(PYTHON)" || { echo "otel-bridge needs Python 3.11 or newer: install it, or name it: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+		echo "$(PYTHON) can make no virtual environment: on Debian and Ubuntu, apt install python3-venv" >&2; exit 1; }
+	@echo "Installing the locked requirements into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/locked.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(OLDEST_READY): $(READY) requirements/oldest.txt
+	$(UV) venv --clear --python $(BIN)/python $(OLDEST)
+	$(UV) pip install --python $(OLDEST) --require-hashes -r requirements/oldest.txt
+	$(UV) pip install --python $(OLDEST) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+clean:
+	rm -rf $(VENV) $(OLDEST) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

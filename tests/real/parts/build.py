@@ -1,0 +1,1 @@
+"""Builds the real parts that the tests run against."""
