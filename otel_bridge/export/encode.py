@@ -1,0 +1,203 @@
+"""Spans as the bytes of OTLP's protobuf messages, without a message object for each.
+
+The SDK's encoder builds five objects a span on the way; this one writes the fields of `opentelemetry/proto/trace/v1`
+in the order of their numbers and remembers the bytes of attributes that come again and again (session id, tool name).
+The tests decode both and compare. One thing is here that the SDK's encoder leaves out: a link's `trace_state`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from typing import NewType
+
+from otel_bridge.export.resource import Resource, Scope
+from otel_bridge.sessions.span import Attributes, AttributeValue, Span, SpanEvent, SpanLink
+
+EncodedSpan = NewType("EncodedSpan", bytes)
+"""One `opentelemetry.proto.trace.v1.Span` message."""
+
+# `flags` of a span and of a link: bit 8 says that bit 9 is known, bit 9 that the other span is another process's.
+# A parent is always this bridge's own, a link never is (it comes from a client's trace context).
+_SPAN_FLAGS = b"\x85\x01" + struct.pack("<I", 0x100)
+_LINK_FLAGS = b"\x35" + struct.pack("<I", 0x300)
+
+_REMEMBERED_VALUE_CHARS = 64
+_REMEMBERED_ATTRIBUTES = 4096
+_INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
+
+_fixed64 = struct.Struct("<Q").pack
+_double = struct.Struct("<d").pack
+
+
+def _varint(number: int) -> bytes:
+    """`number` (0 or more) in base 128, the lowest seven bits first."""
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+_SMALL_VARINTS = tuple(_varint(number) for number in range(2560))
+
+
+def _length(data: bytes) -> bytes:
+    size = len(data)
+    return _SMALL_VARINTS[size] if size < 2560 else _varint(size)
+
+
+def _field(tag: bytes, data: bytes) -> bytes:
+    """A length-delimited field: text, bytes or a message."""
+    return tag + _length(data) + data
+
+
+def _utf8(text: str) -> bytes:
+    """`text` as UTF-8; a lone surrogate, which UTF-8 cannot hold, becomes U+FFFD."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+
+
+def _any_value(value: AttributeValue) -> bytes:
+    """An `AnyValue` message; an integer beyond 64 bits, which OTLP cannot hold, becomes text."""
+    if isinstance(value, str):
+        return _field(b"\x0a", _utf8(value))
+    if isinstance(value, bool):
+        return b"\x10\x01" if value else b"\x10\x00"
+    if isinstance(value, int):
+        if 0 <= value <= _INT64_MAX:
+            return b"\x18" + (_SMALL_VARINTS[value] if value < 2560 else _varint(value))
+        if _INT64_MIN <= value < 0:
+            return b"\x18" + _varint(value + (1 << 64))
+        return _any_value(str(value))
+    if isinstance(value, float):
+        return b"\x21" + _double(value)
+    return _field(b"\x2a", b"".join([_field(b"\x0a", _any_value(item)) for item in value]))
+
+
+class SpanEncoder:
+    """Turns spans into bytes. It remembers attributes, at most 4,096 of them, so keep one for all spans of a thread."""
+
+    def __init__(self) -> None:
+        self._keys: dict[str, bytes] = {}
+        # Only text is remembered: True, 1 and 1.0 are one key of a dictionary.
+        self._texts: dict[tuple[str, str], bytes] = {}
+
+    def encode(self, span: Span) -> EncodedSpan:
+        """The span as a `Span` message. Never raises for a value that `Span` allows."""
+        parts = [
+            b"\x0a\x10",
+            span.trace_id.to_bytes(16, "big"),
+            b"\x12\x08",
+            span.span_id.to_bytes(8, "big"),
+        ]
+        if span.trace_state:
+            parts.append(_field(b"\x1a", _utf8(span.trace_state)))
+        if span.parent_id:
+            parts += (b"\x22\x08", span.parent_id.to_bytes(8, "big"))
+        name = _utf8(span.name)
+        parts += (
+            b"\x2a",
+            _length(name),
+            name,
+            b"\x30",
+            _SMALL_VARINTS[span.kind],
+            b"\x39",
+            _fixed64(span.start_ns),
+            b"\x41",
+            _fixed64(span.end_ns),
+        )
+        self._add_attributes(parts, b"\x4a", span.attributes)
+        for event in span.events:
+            parts.append(_field(b"\x5a", self._event(event)))
+        if span.dropped_events:
+            parts += (b"\x60", _varint(span.dropped_events))
+        for link in span.links:
+            parts.append(_field(b"\x6a", self._link(link)))
+        status = b""
+        if span.status_message:
+            status = _field(b"\x12", _utf8(span.status_message))
+        if span.status:
+            status += b"\x18" + _SMALL_VARINTS[span.status]
+        parts += (b"\x7a", _length(status), status, _SPAN_FLAGS)
+        return EncodedSpan(b"".join(parts))
+
+    def _event(self, event: SpanEvent) -> bytes:
+        parts = [b"\x09", _fixed64(event.time_ns), _field(b"\x12", _utf8(event.name))]
+        self._add_attributes(parts, b"\x1a", event.attributes)
+        return b"".join(parts)
+
+    def _link(self, link: SpanLink) -> bytes:
+        parts = [b"\x0a\x10", link.trace_id.to_bytes(16, "big"), b"\x12\x08", link.span_id.to_bytes(8, "big")]
+        if link.trace_state:
+            parts.append(_field(b"\x1a", _utf8(link.trace_state)))
+        self._add_attributes(parts, b"\x22", link.attributes)
+        parts.append(_LINK_FLAGS)
+        return b"".join(parts)
+
+    def _add_attributes(self, parts: list[bytes], tag: bytes, attributes: Attributes) -> None:
+        """Append each attribute as a `KeyValue` field with the `tag` of the message that holds it."""
+        texts = self._texts
+        for key, value in attributes.items():
+            parts.append(tag)
+            if type(value) is str:
+                known = texts.get((key, value))
+                if known is None:
+                    known = self._key_value(key, value)
+                    if len(value) <= _REMEMBERED_VALUE_CHARS:
+                        if len(texts) >= _REMEMBERED_ATTRIBUTES:
+                            texts.clear()
+                        texts[key, value] = known
+                parts.append(known)
+            else:
+                parts.append(self._key_value(key, value))
+
+    def _key_value(self, key: str, value: AttributeValue) -> bytes:
+        """A `KeyValue` message with its length in front."""
+        encoded_key = self._keys.get(key)
+        if encoded_key is None:
+            encoded_key = _field(b"\x0a", _utf8(key)) + b"\x12"
+            if len(self._keys) >= _REMEMBERED_ATTRIBUTES:
+                self._keys.clear()
+            self._keys[key] = encoded_key
+        encoded = _any_value(value)
+        size = _length(encoded)
+        message_size = len(encoded_key) + len(size) + len(encoded)
+        return _varint(message_size) + encoded_key + size + encoded
+
+
+class RequestEncoder:
+    """Puts encoded spans into an `ExportTraceServiceRequest` of one resource and one scope."""
+
+    def __init__(self, resource: Resource, scope: Scope) -> None:
+        self.resource = resource
+        self.scope = scope
+        attributes = [
+            _field(b"\x0a", _field(b"\x0a", _utf8(key)) + _field(b"\x12", _any_value(value)))
+            for key, value in resource.attributes.items()
+        ]
+        self._resource = _field(b"\x0a", b"".join(attributes))
+        message = _field(b"\x0a", _utf8(scope.name))
+        if scope.version:
+            message += _field(b"\x12", _utf8(scope.version))
+        self._scope = _field(b"\x0a", message)
+        self._schema_url = _field(b"\x1a", _utf8(scope.schema_url)) if scope.schema_url else b""
+
+    def encode(self, spans: Sequence[EncodedSpan]) -> bytes:
+        """The request as bytes, before any compression."""
+        parts = [self._scope]
+        for span in spans:
+            parts += (b"\x12", _length(span), span)
+        parts.append(self._schema_url)
+        scope_spans = b"".join(parts)
+        size = _length(scope_spans)
+        inner = len(self._resource) + 1 + len(size) + len(scope_spans)
+        return b"".join((b"\x0a", _varint(inner), self._resource, b"\x12", size, scope_spans))
+
+
+def request_body(spans: Iterable[EncodedSpan], resource: Resource, scope: Scope) -> bytes:
+    """An `ExportTraceServiceRequest` as bytes; for more than one request keep a `RequestEncoder`."""
+    return RequestEncoder(resource, scope).encode(tuple(spans))
