@@ -17,6 +17,7 @@ UV := $(BIN)/uv --quiet --no-python-downloads
 READY := $(VENV)/.ready
 OLDEST := .venv-oldest
 OLDEST_READY := $(OLDEST)/.ready
+WHEEL := dist/.built
 
 .DELETE_ON_ERROR:
 .PHONY: demo test test-faults test-oldest test-wheel bench lint format lock parts venv clean
@@ -33,9 +34,7 @@ test-faults: $(READY) parts
 test-oldest: $(OLDEST_READY)
 	$(OLDEST)/bin/pytest -n 2 --ignore tests/real $(ARGS)
 
-test-wheel: $(READY)
-	@rm -rf dist
-	$(UV) build --wheel --no-build-isolation --python $(BIN)/python --out-dir dist
+test-wheel: $(WHEEL)
 	$(UV) venv --clear --python $(BIN)/python dist/venv
 	$(UV) pip install --python dist/venv --constraint requirements/locked.txt dist/*.whl
 	cd dist && venv/bin/python -c "import otel_bridge"
@@ -78,10 +77,15 @@ $(READY): requirements/locked.txt pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(OLDEST_READY): $(READY) requirements/oldest.txt
+$(OLDEST_READY): $(WHEEL) requirements/oldest.txt
 	$(UV) venv --clear --python $(BIN)/python $(OLDEST)
 	$(UV) pip install --python $(OLDEST) --require-hashes -r requirements/oldest.txt
-	$(UV) pip install --python $(OLDEST) --no-deps --no-build-isolation --editable .
+	$(UV) pip install --python $(OLDEST) --no-deps dist/*.whl
+	@touch $@
+
+$(WHEEL): $(READY) README.md LICENSE $(shell find otel_bridge -type f -not -name '*.pyc')
+	@rm -rf dist
+	$(UV) build --wheel --no-build-isolation --python $(BIN)/python --out-dir dist
 	@touch $@
 
 clean:
