@@ -1,0 +1,197 @@
+"""The names of spans, events and attributes, and what of an entry goes into them at each capture level.
+
+Names follow the OpenTelemetry semantic conventions for MCP, GenAI and code; what they have no name for is `debug.*`
+(about the debugged program) or `otel_bridge.*` (about the trace itself). Every value given to these functions is
+redacted already.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+from otel_bridge.entries.entry import Entry
+from otel_bridge.sessions.clip import clip_json, clip_text, otlp_value
+from otel_bridge.sessions.span import AttributeValue, SpanEvent
+
+SESSION_ID = "debug.session.id"
+SESSION_NAME = "debug.session.name"
+SESSION_LANGUAGE = "debug.session.language"
+END_REASON = "debug.session.end_reason"
+STATE_REASON = "debug.state.reason"
+EXECUTABLE = "process.executable.path"
+FILE = "code.file.path"
+LINE = "code.line.number"
+FUNCTION = "code.function.name"
+THREAD = "thread.id"
+TOOL = "gen_ai.tool.name"
+ARGUMENTS = "gen_ai.tool.call.arguments"
+RESULT = "gen_ai.tool.call.result"
+ERROR_TYPE = "error.type"
+OUTCOME = "otel_bridge.outcome"
+PARTIAL = "otel_bridge.partial"
+SNAPSHOT = "otel_bridge.snapshot"
+
+ROOT_NAME = "debug_session"
+LIFETIME_NAME = "debug_session lifetime"
+EVENT_NAME = "debug_session event"
+EVENTS_NAME = "debug_session events"
+
+TOOL_ERROR = "tool_error"
+"""`error.type` of a tool that said it failed (semantic conventions for MCP)."""
+
+_LOW_CARDINALITY = re.compile(r"[A-Za-z0-9_.:/-]{1,64}")
+_MCP_ERROR = re.compile(r"MCP error (-\d{1,10})\b")
+
+
+class Capture(IntEnum):
+    """How much of a session leaves the machine; each level holds the ones before it."""
+
+    METADATA = 0
+    ARGUMENTS = 1
+    FULL = 2
+
+
+@dataclass(frozen=True, slots=True)
+class MappingOptions:
+    """What the mapping may be told: how much it sends, when silence means the end, and the limits of a span."""
+
+    capture: Capture = Capture.ARGUMENTS
+    idle_timeout_ms: int = 3_600_000
+    max_value_bytes: int = 2048
+    max_events: int = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a call failed: `error.type`, and the message where the capture level lets it out."""
+
+    error_type: str
+    message: str = ""
+
+
+def low_cardinality(name: object) -> str:
+    """The name itself where it is fit for a span's name, else `_other`: clients invent tools."""
+    return name if isinstance(name, str) and _LOW_CARDINALITY.fullmatch(name) else "_other"
+
+
+def error_type(message: object) -> str:
+    """The JSON-RPC code that the server's own message starts with, else `tool_error`."""
+    found = _MCP_ERROR.match(message) if isinstance(message, str) else None
+    return found.group(1) if found else TOOL_ERROR
+
+
+def failure(message: object, options: MappingOptions) -> Failure:
+    """A failure with its message as far as it may be shown; `metadata` shows none."""
+    shown = message if isinstance(message, str) and options.capture >= Capture.ARGUMENTS else ""
+    return Failure(error_type(message), clip_text(shown, options.max_value_bytes))
+
+
+class AttributeSet(dict[str, AttributeValue]):
+    """Attributes of one span or event; a value that OTLP can't carry is made one that it can."""
+
+    __slots__ = ()
+
+    def put(self, name: str, value: object, max_value_bytes: int) -> None:
+        """Adds `name` unless the value is null."""
+        fitting = otlp_value(value, max_value_bytes)
+        if fitting is not None:
+            self[name] = fitting
+
+
+def put_place(attributes: AttributeSet, place: Mapping[str, object], options: MappingOptions) -> None:
+    """`code.*` of anything that has a file, a line, and maybe a function."""
+    if isinstance(place.get("file"), str):
+        attributes.put(FILE, place["file"], options.max_value_bytes)
+    line = place.get("line")
+    if isinstance(line, int) and not isinstance(line, bool):
+        attributes.put(LINE, line, options.max_value_bytes)
+    if isinstance(place.get("function"), str):
+        attributes.put(FUNCTION, place["function"], options.max_value_bytes)
+
+
+def call_attributes(tool: object, request: object, options: MappingOptions) -> AttributeSet:
+    """Attributes of a tool call's span, by the semantic conventions for MCP servers."""
+    attributes = AttributeSet({"mcp.method.name": "tools/call", "gen_ai.operation.name": "execute_tool"})
+    attributes.put(TOOL, tool if tool is not None else "_other", options.max_value_bytes)
+    if isinstance(request, Mapping):
+        put_place(attributes, request, options)
+        if FILE not in attributes and isinstance(request.get("scriptPath"), str):
+            attributes.put(FILE, request["scriptPath"], options.max_value_bytes)
+    if request is not None and options.capture >= Capture.ARGUMENTS:
+        attributes[ARGUMENTS] = clip_json(request, options.max_value_bytes)
+    return attributes
+
+
+_WITH_THE_SESSION = frozenset(("sessionId", "sessionName", "tool", "level", "namespace"))
+_ALWAYS = {
+    "reason": STATE_REASON,
+    "threadId": THREAD,
+    "breakpointId": "debug.breakpoint.id",
+    "verified": "debug.breakpoint.verified",
+    "category": "debug.output.category",
+    "cleared": "debug.breakpoint.cleared",
+    "functionBreakpoints": "debug.breakpoint.function_breakpoints",
+    "variableCount": "debug.variables.count",
+    "duration": "debug.session.duration_ms",
+}
+_IN_ARGUMENTS = {
+    "condition": "debug.breakpoint.condition",
+    "logMessage": "debug.breakpoint.log_message",
+    "hitCondition": "debug.breakpoint.hit_condition",
+    "expression": "debug.expression",
+    "error": "error.message",
+    "host": "server.address",
+    "port": "server.port",
+}
+_PLACE = frozenset(("file", "line", "function", "location"))
+_IN_THE_NAME = {"debug:state": "event", "debug:breakpoint": "event"}
+
+
+def event_name(entry: Entry) -> str:
+    """`debug.state.paused`, `debug.breakpoint.set`, else the kind with dots."""
+    name = entry.kind.replace(":", ".")
+    if entry.kind in _IN_THE_NAME:
+        return f"{name}.{low_cardinality(entry.fields.get('event'))}"
+    return name if _LOW_CARDINALITY.fullmatch(name) else "_other"
+
+
+def event_of(entry: Entry, options: MappingOptions) -> SpanEvent:
+    """An entry as a span event, with what the capture level lets out of it."""
+    return SpanEvent(event_name(entry), entry.time_ms * 1_000_000, entry_attributes(entry, options))
+
+
+def entry_attributes(entry: Entry, options: MappingOptions) -> AttributeSet:
+    """What an entry says, as attributes: place and state always, arguments and values by the capture level."""
+    fields, limit = entry.fields, options.max_value_bytes
+    attributes = AttributeSet()
+    location = fields.get("location")
+    put_place(attributes, location if isinstance(location, Mapping) else fields, options)
+    rest: dict[str, object] = {}
+    for name, value in fields.items():
+        if name in _WITH_THE_SESSION or name in _PLACE:
+            continue
+        if name == "event" and entry.kind in _IN_THE_NAME:
+            if low_cardinality(value) == "_other":
+                attributes.put("debug.event", value, limit)
+        elif name in _ALWAYS:
+            attributes.put(_ALWAYS[name], value, limit)
+        elif name in _IN_ARGUMENTS:
+            if options.capture >= Capture.ARGUMENTS:
+                attributes.put(_IN_ARGUMENTS[name], value, limit)
+        else:
+            rest[name] = value
+    if entry.text and options.capture >= Capture.ARGUMENTS:
+        attributes.put("debug.entry.text", entry.text, limit)
+    if rest and options.capture >= Capture.FULL:
+        attributes["debug.entry.fields"] = clip_json(rest, limit)
+    return attributes
+
+
+def result_fields(entry: Entry) -> object:
+    """The part of a result entry that is the result: its `response`, else all but the session and the expression."""
+    if "response" in entry.fields:
+        return entry.fields["response"]
+    return {name: value for name, value in entry.fields.items() if name not in _WITH_THE_SESSION and name != "expression"}

@@ -1,0 +1,136 @@
+"""What of a mapping survives a restart, as JSON values (never pickle: a state file is input like any other).
+
+`take_changes` gives what changed since the last call; `restore` puts a mapping back from all that was ever taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+
+from otel_bridge.entries.entry import Entry
+from otel_bridge.sessions.attributes import MappingOptions
+from otel_bridge.sessions.calls import CallBook, OpenCall
+from otel_bridge.sessions.creates import PendingCreate
+from otel_bridge.sessions.log_mapping import EndedSession, LogMapping
+from otel_bridge.sessions.open_span import OpenSpan
+from otel_bridge.sessions.session import Session, Totals
+
+Json = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class MappingChanges:
+    """Changes of one log's mapping: its own values, its sessions by id (None: forgotten), and its entry counts."""
+
+    log: Json
+    sessions: Mapping[str, Json | None]
+    occurrences: tuple[tuple[str, int, int], ...]
+
+
+def take_changes(mapping: LogMapping) -> MappingChanges:
+    """What changed since the last call. Everything in it is redacted: the mapping never holds anything else."""
+    sessions: dict[str, Json | None] = {}
+    for session_id in mapping.touched:
+        if session_id in mapping.sessions:
+            sessions[session_id] = _session_to_json(mapping.sessions[session_id])
+        elif session_id in mapping.ended:
+            sessions[session_id] = {"ended": asdict(mapping.ended[session_id])}
+        else:
+            sessions[session_id] = None
+    mapping.touched.clear()
+    log: Json = {
+        "latest_ms": mapping.latest_ms,
+        "number": mapping.number,
+        "partial_roots": mapping.partial_roots,
+        "loose": {key: book.to_json() for key, book in mapping.loose.books.items()},
+        "creates": [create.to_json() for create in mapping.creates.waiting],
+    }
+    return MappingChanges(log, sessions, tuple(mapping.occurrences.take_changes()))
+
+
+def restore(
+    options: MappingOptions, log: Json, sessions: Mapping[str, Json], occurrences: Iterable[tuple[str, int, int]]
+) -> LogMapping:
+    """A mapping as it was when these values were taken. Raises KeyError, TypeError or ValueError for anything else."""
+    mapping = LogMapping(options)
+    mapping.latest_ms = _integer(log["latest_ms"])
+    mapping.number = _integer(log["number"])
+    mapping.partial_roots = _integer(log["partial_roots"])
+    mapping.occurrences.restore(occurrences)
+    for session_id, saved in sessions.items():
+        if "ended" in saved:
+            mapping.ended[session_id] = EndedSession(**_object(saved["ended"]))  # type: ignore[arg-type]
+        else:
+            mapping.sessions[session_id] = _session_from_json(session_id, saved, mapping)
+    for key, book in _object(log["loose"]).items():
+        mapping.loose.books[key] = CallBook.from_json(_object(book))
+    for create in _list(log["creates"]):
+        restored = _create_from_json(_object(create), mapping)
+        if restored:
+            mapping.creates.waiting.append(restored)
+    return mapping
+
+
+def _session_to_json(session: Session) -> Json:
+    held = session.held
+    return {
+        "root_ms": session.root_ms,
+        "last_ms": session.last_ms,
+        "name": session.name,
+        "language": session.language,
+        "book": session.book.to_json(),
+        "lifetime": session.lifetime.to_json() if session.lifetime else None,
+        "closed_ms": session.closed_ms,
+        "state": session.state.to_json() if session.state else None,
+        "state_name": session.state_name,
+        "has_state_lines": session.has_state_lines,
+        "held": [held.kind, held.text, held.time_ms, dict(held.fields)] if held else None,
+        "totals": [getattr(session.totals, one.name) for one in fields(Totals)],
+        "entries": session.entries,
+    }
+
+
+def _session_from_json(session_id: str, saved: Json, mapping: LogMapping) -> Session:
+    values = dict(saved)
+    held = values.pop("held")
+    lifetime, state = values.pop("lifetime"), values.pop("state")
+    return Session(
+        session_id=session_id,
+        options=mapping.options,
+        occurrences=mapping.occurrences,
+        book=CallBook.from_json(_object(values.pop("book"))),
+        lifetime=OpenSpan.from_json(_object(lifetime)) if lifetime else None,
+        state=OpenSpan.from_json(_object(state)) if state else None,
+        held=Entry(*_list(held)) if held else None,  # type: ignore[arg-type]
+        totals=Totals(*_list(values.pop("totals"))),  # type: ignore[arg-type]
+        **values,  # type: ignore[arg-type]
+    )
+
+
+def _create_from_json(saved: Json, mapping: LogMapping) -> PendingCreate | None:
+    values = dict(saved)
+    call, number = values.pop("call"), values.pop("number")
+    if call is not None:
+        return PendingCreate(OpenCall.from_json(_object(call)), **values)  # type: ignore[arg-type]
+    session = mapping.sessions.get(str(values["session_id"]))
+    joined = next((one for one in session.book.calls if one.number == number), None) if session else None
+    return PendingCreate(joined, **values) if joined else None  # type: ignore[arg-type]
+
+
+def _object(saved: object) -> Json:
+    if not isinstance(saved, dict):
+        raise TypeError(f"no object: {type(saved).__name__}")
+    return saved
+
+
+def _list(saved: object) -> list[object]:
+    if not isinstance(saved, list):
+        raise TypeError(f"no list: {type(saved).__name__}")
+    return saved
+
+
+def _integer(saved: object) -> int:
+    if not isinstance(saved, int) or isinstance(saved, bool):
+        raise TypeError(f"no integer: {type(saved).__name__}")
+    return saved
