@@ -1,0 +1,149 @@
+"""Finished files: which of them are one log, in which order, and their bytes, packed or not."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from otel_bridge.errors import SourceError
+from otel_bridge.sources.files import FileKey, Files, Handle, LocalFiles, NotRegularError, reason
+from otel_bridge.sources.names import is_log, join, rotations, split
+from otel_bridge.sources.packed import GZIP_MAGIC, PackedHandle, TruncatedGzipError
+from otel_bridge.sources.succession import Glimpse, continues, glimpse
+
+BLOCK_BYTES = 1_048_576
+
+
+@dataclass(frozen=True, slots=True)
+class FileChain:
+    """The files of one log, oldest first. `name` is the path of its newest part."""
+
+    name: str
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    path: str
+    seen: Glimpse
+
+
+def open_log(path: str, files: Files | None = None) -> Handle:
+    """Open a finished log, unpacking `.gz` on the way (known by its first bytes, not by its name).
+
+    Raises SourceError, naming the path, when it is missing, not a regular file, or not readable.
+    """
+    try:
+        handle = (LocalFiles() if files is None else files).open(path)
+        try:
+            return PackedHandle(handle) if handle.pread(2, 0) == GZIP_MAGIC else handle
+        except OSError:
+            handle.close()
+            raise
+    except FileNotFoundError:
+        raise SourceError(f"no such file: {path}", "check the path") from None
+    except NotRegularError:
+        raise SourceError(f"not a regular file: {path}", "a pipe can be read as `-`") from None
+    except OSError as error:
+        raise SourceError(f"cannot read {path}: {reason(error)}", "check its permissions") from None
+
+
+def read_blocks(path: str, block_bytes: int = BLOCK_BYTES) -> Iterator[bytes]:
+    """The bytes of a finished log in blocks, unpacked.
+
+    Raises SourceError when it cannot be read; a damaged or truncated `.gz` gives out what can be unpacked first.
+    """
+    handle = open_log(path)
+    offset = 0
+    try:
+        while data := handle.pread(block_bytes, offset):
+            offset += len(data)
+            yield data
+    except (TruncatedGzipError, zlib.error) as error:
+        message = f"{path} is damaged after {offset} unpacked bytes ({error})"
+        raise SourceError(message, "what came before was read") from None
+    except OSError as error:
+        raise SourceError(f"cannot read {path} beyond byte {offset}: {reason(error)}") from None
+    finally:
+        handle.close()
+
+
+def order_files(paths: Iterable[str]) -> list[FileChain]:
+    """Put finished files together into logs, each oldest first, in the order in which the logs began.
+
+    A folder stands for the logs in it. A file given twice, also by another name, counts once. Names say which files may
+    be parts of one log, the times and sessions inside decide: `debug-mcp-server-1231.log` may be process 1231's log or
+    the first rotation of process 123's. Raises SourceError for a path that cannot be read.
+    """
+    members = _members(paths)
+    logs: dict[str, list[_Member]] = {}
+    newest: dict[str, str] = {}
+    for member in sorted(members, key=lambda member: (len(member.path), member.path)):
+        base = next((root for root in _roots(member.path) if _is_part(member, root, logs)), member.path)
+        logs.setdefault(base, []).append(member)
+    for base, parts in logs.items():
+        parts.sort(key=lambda part: _age(part, base))
+        newest[base] = parts[-1].path
+    chains = [FileChain(newest[base], tuple(part.path for part in parts)) for base, parts in logs.items()]
+    began = {newest[base]: _began_ms(parts[0].seen) for base, parts in logs.items()}
+    return sorted(chains, key=lambda chain: (began[chain.name], chain.name))
+
+
+def _members(paths: Iterable[str]) -> list[_Member]:
+    seen: set[FileKey] = set()
+    members = []
+    for path in _expanded(paths):
+        handle = open_log(path)
+        try:
+            key = handle.stat().key
+            if key in seen:
+                continue
+            seen.add(key)
+            members.append(_Member(path, glimpse(handle)))
+        except TruncatedGzipError as error:
+            raise SourceError(f"{path} is damaged ({error})") from None
+        except OSError as error:
+            raise SourceError(f"cannot read {path}: {reason(error)}", "check its permissions") from None
+        finally:
+            handle.close()
+    return members
+
+
+def _expanded(paths: Iterable[str]) -> Iterator[str]:
+    for path in paths:
+        if not Path(path).is_dir():
+            yield path
+            continue
+        try:
+            names = sorted(name.name for name in LocalFiles().list(path) if is_log(name.name))
+        except OSError as error:
+            raise SourceError(f"cannot list {path}: {reason(error)}", "check its permissions") from None
+        yield from (join(path, name) for name in names)
+
+
+def _roots(path: str) -> Sequence[str]:
+    folder, name = split(path)
+    return [join(folder, root) for root, _ in rotations(name)]
+
+
+def _is_part(member: _Member, root: str, logs: dict[str, list[_Member]]) -> bool:
+    """Whether the member can be an older part of the log at `root`, or of a log whose base was not given."""
+    if root in logs:
+        newest = min(logs[root], key=lambda part: _index(part.path, root))
+        return continues(member.seen, newest.seen)
+    return False
+
+
+def _index(path: str, base: str) -> int:
+    folder, name = split(path)
+    return next((index for root, index in rotations(name) if join(folder, root) == base), 0)
+
+
+def _age(part: _Member, base: str) -> tuple[int, int]:
+    return _began_ms(part.seen), -_index(part.path, base)
+
+
+def _began_ms(seen: Glimpse) -> int:
+    return seen.modified_ms if seen.first_ms is None else seen.first_ms
