@@ -1,0 +1,110 @@
+"""OTLP over gRPC: one method of one service, called with the bytes of the request.
+
+The SDK's gRPC exporter has no place where a reply could be seen, so the channel is made here, from the same
+OTEL_EXPORTER_OTLP_* variables. Importing this module imports grpcio, which costs 20 MB: only who asks for gRPC pays.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+if "grpc" not in sys.modules:
+    # Its core writes lines of its own to standard error, for every failed handshake; the reply says it once.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+
+import grpc
+from google.protobuf.message import DecodeError
+from google.rpc.error_details_pb2 import RetryInfo  # type: ignore[import-untyped]
+from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
+
+from otel_bridge.errors import SettingError
+from otel_bridge.export.proxy import grpc_proxy_in_use, host_of_target, is_loopback
+from otel_bridge.export.reply import GrpcReply, NotSent, Reply
+from otel_bridge.settings import Compression, ExportSettings
+
+EXPORT_METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+
+# A channel that lost its backend tries again by itself, with waits that grow to two minutes; a backend that is back
+# should not have to wait for that.
+_CHANNEL_OPTIONS = (
+    ("grpc.initial_reconnect_backoff_ms", 500),
+    ("grpc.min_reconnect_backoff_ms", 500),
+    ("grpc.max_reconnect_backoff_ms", 5000),
+)
+
+
+class GrpcTransport:
+    """Sends requests over one channel; see `otel_bridge.export.transport.Transport`."""
+
+    def __init__(self, settings: ExportSettings) -> None:
+        target = settings.endpoint
+        self.endpoint = target
+        self.proxy = grpc_proxy_in_use(target)
+        self._timeout_s = settings.timeout_s
+        self._metadata = tuple(settings.headers.items())
+        self._secrets = [value for value in settings.headers.values() if len(value) >= 6]
+        compression = grpc.Compression.Gzip if settings.compression is Compression.GZIP else None
+        is_direct = is_loopback(host_of_target(target))
+        options = [*_CHANNEL_OPTIONS, ("grpc.enable_http_proxy", 0 if is_direct else 1)]
+        if settings.is_insecure:
+            self._channel = grpc.insecure_channel(target, options, compression)
+        else:
+            self._channel = grpc.secure_channel(target, _credentials(settings), options, compression)
+        # Without serializers the bytes go as they are.
+        self._export = self._channel.unary_unary(EXPORT_METHOD)
+
+    def send(self, body: bytes) -> Reply:
+        """Call Export with `body` and wait for its status. Raises nothing that a network can cause."""
+        try:
+            answer = self._export(body, timeout=self._timeout_s, metadata=self._metadata)
+        except grpc.RpcError as error:
+            details = error.details() or ""
+            for secret in self._secrets:
+                details = details.replace(secret, "...")
+            return GrpcReply(error.code().name, details, _retry_after_s(error.trailing_metadata() or ()))
+        except ValueError as error:  # a channel that was closed, metadata that cannot be sent
+            return NotSent(str(error))
+        return GrpcReply("OK", body=answer)
+
+    def close(self) -> None:
+        self._channel.close()
+
+
+def _credentials(settings: ExportSettings) -> Any:
+    return grpc.ssl_channel_credentials(
+        root_certificates=_pem(settings.tls.certificate),
+        private_key=_pem(settings.tls.client_key),
+        certificate_chain=_pem(settings.tls.client_certificate),
+    )
+
+
+def _pem(path: str) -> bytes | None:
+    if not path:
+        return None
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise SettingError(f"cannot read {path}: {error.strerror}", "check the certificate settings") from error
+    if b"-----BEGIN " not in data:
+        raise SettingError(f"{path} holds no PEM block", "check the certificate settings")
+    return data
+
+
+def _retry_after_s(trailers: Any) -> float | None:
+    """The delay of a `RetryInfo`: in the details of the status, as OTLP has it, or in a trailer of its own."""
+    for key, value in trailers:
+        try:
+            if key == "google.rpc.retryinfo-bin":
+                info = RetryInfo.FromString(value)
+                return float(info.retry_delay.seconds + info.retry_delay.nanos / 1e9)
+            if key == "grpc-status-details-bin":
+                for detail in Status.FromString(value).details:
+                    info = RetryInfo()
+                    if detail.Unpack(info):
+                        return float(info.retry_delay.seconds + info.retry_delay.nanos / 1e9)
+        except DecodeError:
+            continue
+    return None
