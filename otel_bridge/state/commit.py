@@ -1,0 +1,111 @@
+"""What one transaction changes, as a value: it can be kept and merged while the disk is full."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from otel_bridge.sessions.ids import WINDOW_MS
+from otel_bridge.sessions.saved import Json, MappingChanges
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What was counted since the last commit.
+
+    `lost_bytes` is by the kind of the notice that told of the loss, `malformed_lines` by the flaw.
+    """
+
+    delivered_spans: int = 0
+    refused_spans: int = 0
+    lost_bytes: Mapping[str, int] = field(default_factory=dict)
+    malformed_lines: Mapping[str, int] = field(default_factory=dict)
+
+    def plus(self, other: Counts) -> Counts:
+        """Both together."""
+        return Counts(
+            self.delivered_spans + other.delivered_spans,
+            self.refused_spans + other.refused_spans,
+            Counter(self.lost_bytes) + Counter(other.lost_bytes),
+            Counter(self.malformed_lines) + Counter(other.malformed_lines),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LastError:
+    """The last thing that went wrong: one line without headers and user info, and its Unix time."""
+
+    time_ms: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunStatus:
+    """What only the running bridge knows, as of `time_ms` (Unix): for `status`, of no use after a restart.
+
+    `endpoint` is without user info. `waiting_for` is what delivery waits for now, empty when it goes on. `held_*`
+    counts files that have no name any more and are kept open until read.
+    """
+
+    time_ms: int
+    endpoint: str
+    waiting_for: str = ""
+    held_files: int = 0
+    held_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Everything that one transaction changes; what is left out stays as it is.
+
+    `checkpoints` are by generation (None: forget it), `logs` by chain. `forgotten_chains` are dropped with all that
+    belongs to them, before the rest is written.
+    """
+
+    checkpoints: Mapping[str, Json | None] = field(default_factory=dict)
+    logs: Mapping[str, MappingChanges] = field(default_factory=dict)
+    forgotten_chains: frozenset[str] = frozenset()
+    counts: Counts = Counts()
+    last_error: LastError | None = None
+    run: RunStatus | None = None
+
+    def merged_with(self, later: Commit) -> Commit:
+        """One commit with the effect of this one and then `later`; it grows with what they hold, not with how many."""
+        gone = later.forgotten_chains
+        checkpoints = {
+            generation: values
+            for generation, values in self.checkpoints.items()
+            if values is None or values["chain"] not in gone
+        }
+        logs = {chain: changes for chain, changes in self.logs.items() if chain not in gone}
+        for chain, changes in later.logs.items():
+            logs[chain] = _merged(logs[chain], changes) if chain in logs else changes
+        return Commit(
+            checkpoints | dict(later.checkpoints),
+            logs,
+            self.forgotten_chains | gone,
+            self.counts.plus(later.counts),
+            later.last_error or self.last_error,
+            later.run or self.run,
+        )
+
+
+def _merged(earlier: MappingChanges, later: MappingChanges) -> MappingChanges:
+    oldest_ms, newest_ms = kept_times(later.occurrences)
+    kept = {one[0]: one for one in earlier.occurrences if oldest_ms <= one[1] <= newest_ms}
+    kept |= {one[0]: one for one in later.occurrences}
+    # A session that changed again goes to the end: the order is the order in which sessions ended.
+    sessions = {session: value for session, value in earlier.sessions.items() if session not in later.sessions}
+    return MappingChanges(later.log, sessions | dict(later.sessions), tuple(kept.values()))
+
+
+def kept_times(occurrences: tuple[tuple[str, int, int], ...]) -> tuple[float, float]:
+    """The oldest and the newest log time (Unix ms) that still matters after these entry counts.
+
+    By log time round what was counted last, not by the newest time ever seen: a clock can jump back.
+    """
+    if not occurrences:
+        return float("-inf"), float("inf")
+    times = [time_ms for _, time_ms, _ in occurrences]
+    return min(times) - WINDOW_MS, max(times) + WINDOW_MS
