@@ -67,5 +67,5 @@ def main() -> NoReturn:
         cli(standalone_mode=True)
     except BridgeError as error:
         click.echo(f"otel-bridge: {printable(str(error))}", err=True)
-        sys.exit(1)
+        sys.exit(error.exit_code)
     sys.exit(0)

@@ -1,0 +1,126 @@
+"""Options that several commands share, and the values they become."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from otel_bridge.errors import SettingError
+from otel_bridge.sessions.attributes import Capture, MappingOptions
+from otel_bridge.settings import Environment, ExportSettings, resolve_export_settings
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+class Duration(click.ParamType[int]):
+    """A duration such as `90s`, `15m` or `1h`, as milliseconds; a bare number is seconds."""
+
+    name = "duration"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)\s*(ms|s|m|h|d)?", str(value).strip())
+        duration_ms = int(float(found[1]) * _UNITS_MS[found[2] or "s"]) if found else 0
+        if duration_ms <= 0:
+            self.fail(f"{value!r} is no duration above zero; write it like 90s, 15m or 1h", param, ctx)
+        return duration_ms
+
+
+def export_options(command: Command) -> Command:
+    """Where spans go: `exporter`, `endpoint`, `protocol`, `header` and `service_name`."""
+    for option in reversed(
+        (
+            click.option(
+                "--exporter",
+                type=click.Choice(["otlp", "console"]),
+                default=None,
+                help="otlp (default), or console: a span a line on standard output, no backend needed.",
+            ),
+            click.option(
+                "--endpoint",
+                metavar="BASE_URL",
+                default=None,
+                help="The backend, as OTEL_EXPORTER_OTLP_ENDPOINT: /v1/traces is added unless it is there. "
+                "Default http://localhost:4318 (gRPC: 4317).",
+            ),
+            click.option(
+                "--protocol",
+                type=click.Choice(["http/protobuf", "grpc"]),
+                default=None,
+                help="OTLP over HTTP (default) or gRPC.",
+            ),
+            click.option(
+                "--header", metavar="K=V", multiple=True, help="A header of every export request; may be repeated."
+            ),
+            click.option("--service-name", metavar="NAME", default=None, help="service.name; default mcp-debugger."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def mapping_options(command: Command) -> Command:
+    """What a log becomes: `capture` and `idle_timeout`."""
+    for option in reversed(
+        (
+            click.option(
+                "--capture",
+                type=click.Choice([level.name.lower() for level in Capture]),
+                default="arguments",
+                show_default=True,
+                help="What leaves the machine: metadata (names, times, states, places), arguments (also tool arguments "
+                "and error messages), full (also results, values and program output). Always redacted.",
+            ),
+            click.option(
+                "--idle-timeout",
+                type=Duration(),
+                default="1h",
+                show_default=True,
+                help="Silence of a log after which its open sessions count as over.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def export_settings(options: dict[str, Any]) -> ExportSettings:
+    """The settings of the options of `export_options`, taken out of `options`; flags win over variables."""
+    return resolve_export_settings(
+        exporter=options.pop("exporter"),
+        endpoint=options.pop("endpoint"),
+        protocol=options.pop("protocol"),
+        headers=options.pop("header"),
+        service_name=options.pop("service_name"),
+    )
+
+
+def mapping_settings(options: dict[str, Any]) -> MappingOptions:
+    """The settings of the options of `mapping_options`, taken out of `options`."""
+    default = MappingOptions()
+    return MappingOptions(
+        capture=Capture[options.pop("capture").upper()],
+        idle_timeout_ms=options.pop("idle_timeout"),
+        max_value_bytes=resolve_limit("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", default.max_value_bytes, least=64),
+        max_events=resolve_limit("OTEL_SPAN_EVENT_COUNT_LIMIT", default.max_events, least=1),
+    )
+
+
+def resolve_limit(variable: str, default: int, *, least: int, environ: Environment = os.environ) -> int:
+    """A limit of the OpenTelemetry SDK's variables, which spans that are built directly would not heed.
+
+    Raises SettingError for what is no number, or too small to hold anything.
+    """
+    value = environ.get(variable, "").strip()
+    if not value:
+        return default
+    if not value.isdecimal() or int(value) < least:
+        raise SettingError(f"{variable}: `{value}` is no number of at least {least}", "correct it, or unset it")
+    return int(value)

@@ -1,0 +1,100 @@
+"""`otel-bridge replay`: exports what files hold, prints a line a session, and is done."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import click
+
+from otel_bridge.cli.options import export_options, export_settings, mapping_options, mapping_settings
+from otel_bridge.settings import Exporter
+
+PATIENCE_S = 30.0
+"""How long a replay goes on trying when nothing gets through; a person waits for it."""
+
+
+@click.command("replay")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@export_options
+@mapping_options
+@click.option(
+    "--patience",
+    type=click.FloatRange(min=0, min_open=True),
+    default=PATIENCE_S,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to go on trying when nothing gets through.",
+)
+def command(paths: tuple[str, ...], patience: float, **options: Any) -> None:
+    """Export what files hold, print a line a session with its trace id, and exit.
+
+    PATH is a log, a folder of logs, a `.gz` of one, or `-` for standard input. The files of one rotation chain
+    (server.log, server1.log, ...) are one log, in whatever order they are given.
+
+    \b
+    Examples:
+      otel-bridge replay server.log
+      otel-bridge replay logs/ --endpoint http://collector:4318 --service-name agent-7
+      zcat old.log.gz | otel-bridge replay - --exporter console
+    """
+    from otel_bridge.export.delivery import Delivery
+    from otel_bridge.export.encode import RequestEncoder
+    from otel_bridge.export.resource import Scope
+    from otel_bridge.pipeline.announcements import Announcer
+    from otel_bridge.pipeline.mapping_stage import MappingStage
+    from otel_bridge.pipeline.replay import Replay
+    from otel_bridge.pipeline.transports import transport_for
+    from otel_bridge.view.terminal import print_listing
+
+    settings = export_settings(options)
+    announcer = Announcer(lambda line: click.echo(line, err=True))
+    for notice in settings.notices:
+        announcer.once(notice)
+    stage = MappingStage(mapping_settings(options), announcer.malformed)
+    delivery = Delivery(
+        transport_for(settings),
+        RequestEncoder(settings.resource, Scope()),
+        None,
+        lambda mark: None,
+        on_bulletin=lambda bulletin: announcer.once(bulletin.text),
+    )
+    replay = Replay(stage, delivery, patience)
+    with _progress() as progress:
+        outcome = replay.run(paths, int(time.time() * 1000), progress)
+    # the console exporter's data has standard output for itself
+    listing = sys.stderr if settings.exporter is Exporter.CONSOLE else sys.stdout
+    print_listing(replay.tally, listing)
+    announcer.flush(final=True)
+    problems = list(replay.problems(outcome))
+    for problem in problems:
+        announcer.once(problem)
+    if problems:
+        sys.exit(1)
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[Callable[[str, int, int], None]]:
+    """A bar on a terminal, for replays that take more than a moment; nothing under a pipe."""
+    if not sys.stderr.isatty():
+        yield lambda path, read_bytes, size_bytes: None
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from otel_bridge.view.escape import printable
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True, refresh_per_second=5) as bar:
+        tasks: dict[str, Any] = {}
+
+        def show(path: str, read_bytes: int, size_bytes: int) -> None:
+            if path not in tasks:
+                tasks[path] = bar.add_task(escape(printable(path, 40)), total=size_bytes or None)
+            bar.update(tasks[path], completed=read_bytes)
+
+        yield show

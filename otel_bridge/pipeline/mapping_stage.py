@@ -1,0 +1,101 @@
+"""Chunks of log files in, finished spans out, with the place in each file up to which they account for it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from otel_bridge.entries.entry import Malformed, Placed
+from otel_bridge.entries.reader import EntryReader
+from otel_bridge.sessions.attributes import MappingOptions
+from otel_bridge.sessions.log_mapping import LogMapping
+from otel_bridge.sessions.saved import MappingChanges, take_changes
+from otel_bridge.sessions.span import Span
+from otel_bridge.sources.chunk import Chunk
+
+
+@dataclass(slots=True)
+class MappedLog:
+    """One log (rotation chain) and what is being read of it: a reader for each of its generations."""
+
+    mapping: LogMapping
+    readers: dict[str, EntryReader] = field(default_factory=dict)
+    changed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What changed between two cuts: offsets by generation (in bytes), ended generations, and mappings by chain."""
+
+    offsets: Mapping[str, int]
+    last_entry_ms: Mapping[str, int]
+    ended: tuple[str, ...]
+    logs: Mapping[str, MappingChanges]
+
+
+class MappingStage:
+    """Reads chunks, whichever log they come from. `malformed` is told of each line that is skipped."""
+
+    def __init__(self, options: MappingOptions, malformed: Callable[[Malformed], None]) -> None:
+        self._options = options
+        self._malformed = malformed
+        self.logs: dict[str, MappedLog] = {}
+        self.entries = 0
+        self.flaws: Counter[str] = Counter()
+        self._offsets: dict[str, int] = {}
+        self._last_entry_ms: dict[str, int] = {}
+        self._ended: list[str] = []
+
+    def adopt(self, chain: str, mapping: LogMapping) -> None:
+        """Goes on with a mapping that was saved."""
+        self.logs[chain] = MappedLog(mapping)
+
+    def log(self, chain: str) -> MappedLog:
+        """The log of a chain, new if it was not known."""
+        log = self.logs.get(chain)
+        if log is None:
+            log = self.logs[chain] = MappedLog(LogMapping(self._options))
+        return log
+
+    def take(self, chunk: Chunk) -> list[Span]:
+        """The spans that these bytes made final."""
+        log = self.log(chunk.chain)
+        reader = log.readers.get(chunk.generation)
+        if reader is None:
+            reader = log.readers[chunk.generation] = EntryReader(chunk.path, start_byte=chunk.start_byte)
+        placed = reader.feed(chunk.data)
+        if chunk.ends_generation:
+            placed += reader.flush()
+        spans = self._map(log, placed)
+        self._offsets[chunk.generation] = reader.pending_start_byte
+        self._last_entry_ms[chunk.generation] = log.mapping.latest_ms
+        if chunk.ends_generation:
+            del log.readers[chunk.generation]
+            self._ended.append(chunk.generation)
+        return spans
+
+    def _map(self, log: MappedLog, placed: Iterable[Placed]) -> list[Span]:
+        items = []
+        for one in placed:
+            if isinstance(one.item, Malformed):
+                self.flaws[one.item.flaw] += 1
+                self._malformed(one.item)
+            else:
+                items.append(one.item)
+        if not items:
+            return []
+        self.entries += len(items)
+        log.changed = True
+        return log.mapping.take(items)
+
+    def cut(self) -> Cut:
+        """What the spans given out so far account for, since the last cut."""
+        logs = {}
+        for chain, log in self.logs.items():
+            if log.changed:
+                logs[chain] = take_changes(log.mapping)
+                log.changed = False
+        cut = Cut(self._offsets, self._last_entry_ms, tuple(self._ended), logs)
+        self._offsets, self._last_entry_ms, self._ended = {}, {}, []
+        return cut

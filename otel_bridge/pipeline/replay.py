@@ -1,0 +1,119 @@
+"""Reads finished files once: entries, sessions, spans, delivered; then it is done."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from otel_bridge.export.batches import Batch
+from otel_bridge.export.delivery import Delivery, Outcome
+from otel_bridge.export.encode import SpanEncoder
+from otel_bridge.pipeline.mapping_stage import MappingStage
+from otel_bridge.sessions.span import Span
+from otel_bridge.sources import Chunk, order_files, read_blocks
+from otel_bridge.view.totals import Tally
+
+STDIN = "-"
+
+Progress = Callable[[str, int, int], None]
+"""Told of each block: the path, the bytes read of it so far, and its size in bytes (0 when unknown)."""
+
+
+class Undelivered(Exception):
+    """Nothing got through for as long as the replay was told to try."""
+
+
+class Replay:
+    """One replay. `run` once; `tally` then knows its sessions, and `problems` what a person has to know."""
+
+    def __init__(self, stage: MappingStage, delivery: Delivery, patience_s: float) -> None:
+        self.tally = Tally()
+        self._stage = stage
+        self._delivery = delivery
+        self._patience_s = patience_s
+        self._encoder = SpanEncoder()
+        self._empty: list[str] = []
+
+    def run(self, paths: Iterable[str], now_ms: int, progress: Progress) -> Outcome:
+        """Exports all files. Raises SourceError when one can't be read; what was read before it is delivered."""
+        try:
+            for spans in mapped(paths, self._stage, now_ms, progress, self._empty.append):
+                self._submit(spans)
+            self._wait(self._delivery.wait_until_done)
+        except Undelivered:
+            return self._delivery.close(0.0)
+        except BaseException:
+            self._delivery.close()
+            raise
+        return self._delivery.close(self._patience_s)
+
+    def problems(self, outcome: Outcome) -> Iterator[str]:
+        """What was not delivered and why, or not found; a line each."""
+        for path in self._empty:
+            yield f"{path}: no structured entry in it; is it mcp-debugger's own log, at level info or debug?"
+        if outcome.left_spans:
+            yield f"{outcome.left_spans} spans were not delivered: {outcome.reason}"
+        if outcome.refused_spans:
+            yield f"{outcome.refused_spans} spans were refused by the backend"
+
+    def _submit(self, spans: list[Span]) -> None:
+        if not spans:
+            return
+        for span in spans:
+            self.tally.add(span)
+        self._wait(self._delivery.wait_for_room)
+        self._delivery.submit(Batch(tuple(self._encoder.encode(span) for span in spans), None))
+
+    def _wait(self, wait: Callable[[float], bool]) -> None:
+        """Waits as long as something moves; gives up when nothing did for the patience, or only a person can help."""
+        waited_s, step_s = 0.0, min(0.25, self._patience_s)
+        before = self._delivery.statistics().delivered_spans
+        while not wait(step_s):
+            now = self._delivery.statistics()
+            waited_s = waited_s + step_s if now.delivered_spans == before else 0.0
+            before = now.delivered_spans
+            if now.needs_action or waited_s >= self._patience_s:
+                raise Undelivered
+
+
+def mapped(
+    paths: Iterable[str], stage: MappingStage, now_ms: int, progress: Progress, empty: Callable[[str], None]
+) -> Iterator[list[Span]]:
+    """The spans of all files, in portions; the files of one rotation chain are one log, oldest first.
+
+    `now_ms` is what time it is at the end of the input: what may still live then is given as a snapshot. `-` is the
+    standard input. `empty` is told of each log without a structured entry. Raises SourceError when a file can't be read.
+    """
+    wanted = list(dict.fromkeys(paths))
+    for chain in order_files([path for path in wanted if path != STDIN]):
+        before = stage.entries
+        for path in chain.files:
+            size_bytes = 0 if path.endswith(".gz") else Path(path).stat().st_size
+            yield from _file(stage, chain.name, path, read_blocks(path), size_bytes, progress)
+        yield stage.log(chain.name).mapping.end(now_ms)
+        if stage.entries == before:
+            empty(chain.name)
+    if STDIN in wanted:
+        before = stage.entries
+        yield from _file(stage, STDIN, STDIN, _standard_input(), 0, progress)
+        yield stage.log(STDIN).mapping.end(now_ms)
+        if stage.entries == before:
+            empty("standard input")
+
+
+def _file(
+    stage: MappingStage, chain: str, path: str, blocks: Iterable[bytes], size_bytes: int, progress: Progress
+) -> Iterator[list[Span]]:
+    start_byte = 0
+    for block in blocks:
+        spans = stage.take(Chunk(chain, path, path, start_byte, block))
+        start_byte += len(block)
+        progress(path, start_byte, size_bytes)
+        yield spans
+    yield stage.take(Chunk(chain, path, path, start_byte, b"", ends_generation=True))
+
+
+def _standard_input() -> Iterator[bytes]:
+    while block := sys.stdin.buffer.read1(1 << 20):
+        yield block
