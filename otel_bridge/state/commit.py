@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from otel_bridge.sessions.ids import WINDOW_MS
 from otel_bridge.sessions.saved import Json, MappingChanges
@@ -92,20 +93,32 @@ class Commit:
 
 
 def _merged(earlier: MappingChanges, later: MappingChanges) -> MappingChanges:
-    oldest_ms, newest_ms = kept_times(later.occurrences)
-    kept = {one[0]: one for one in earlier.occurrences if oldest_ms <= one[1] <= newest_ms}
-    kept |= {one[0]: one for one in later.occurrences}
+    kept = {one[0]: one for one in earlier.occurrences}
+    if later.occurrences:
+        span = LogTimes.of(later.occurrences)
+        kept = {digest: one for digest, one in kept.items() if span.is_near(one[1])}
+        kept |= {one[0]: one for one in later.occurrences}
     # A session that changed again goes to the end: the order is the order in which sessions ended.
     sessions = {session: value for session, value in earlier.sessions.items() if session not in later.sessions}
-    return MappingChanges(later.log, sessions | dict(later.sessions), tuple(kept.values()))
+    return replace(later, sessions=sessions | dict(later.sessions), occurrences=tuple(kept.values()))
 
 
-def kept_times(occurrences: tuple[tuple[str, int, int], ...]) -> tuple[float, float]:
-    """The oldest and the newest log time (Unix ms) that still matters after these entry counts.
+class LogTimes(NamedTuple):
+    """The oldest and the newest log time of some entry counts, Unix ms.
 
-    By log time round what was counted last, not by the newest time ever seen: a clock can jump back.
+    Counts far from the last ones do not matter any more. Far from them, and not far from the newest time ever seen: a
+    clock can jump back.
     """
-    if not occurrences:
-        return float("-inf"), float("inf")
-    times = [time_ms for _, time_ms, _ in occurrences]
-    return min(times) - WINDOW_MS, max(times) + WINDOW_MS
+
+    oldest_ms: int
+    newest_ms: int
+
+    @classmethod
+    def of(cls, occurrences: Sequence[tuple[str, int, int]]) -> LogTimes:
+        """The times of these counts; there must be one."""
+        times = [time_ms for _, time_ms, _ in occurrences]
+        return cls(min(times), max(times))
+
+    def is_near(self, time_ms: int) -> bool:
+        """Whether a count of that time can still be asked for by the mapping."""
+        return self.oldest_ms - WINDOW_MS <= time_ms <= self.newest_ms + WINDOW_MS

@@ -11,9 +11,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from otel_bridge.sessions.ids import WINDOW_MS
 from otel_bridge.sessions.log_mapping import MAX_ENDED
 from otel_bridge.sessions.saved import Json, MappingChanges
-from otel_bridge.state.commit import Commit, Counts, kept_times
+from otel_bridge.state.commit import Commit, Counts, LogTimes
 from otel_bridge.state.database import failed, open_database, torn
 from otel_bridge.state.lock import FolderLock
 from otel_bridge.state.place import DATABASE, prepare_state_folder
@@ -206,15 +207,14 @@ def _log_writes(chain: bytes, changes: MappingChanges) -> Iterator[tuple[str, li
             ],
         )
     if changes.occurrences:
-        times = [time_ms for _, time_ms, _ in changes.occurrences]
-        oldest_ms, newest_ms = kept_times(changes.occurrences)
+        times = LogTimes.of(changes.occurrences)
         yield (
             "DELETE FROM occurrence WHERE chain = ? AND (newest_ms < ? OR oldest_ms > ?)",
-            [(chain, int(oldest_ms), int(newest_ms))],
+            [(chain, times.oldest_ms - WINDOW_MS, times.newest_ms + WINDOW_MS)],
         )
         yield (
             "INSERT INTO occurrence (chain, oldest_ms, newest_ms, value) VALUES (?, ?, ?, ?)",
-            [(chain, min(times), max(times), stored(changes.occurrences))],
+            [(chain, *times, stored(changes.occurrences))],
         )
 
 
