@@ -73,7 +73,7 @@ class Axis:
     def ticks(self) -> list[tuple[int, str]]:
         """The cells of the round moments with their labels, from 0 on, none closer than `TICK_CELLS` to the next."""
         length_ns = max(self.end_ns - self.start_ns, 1)
-        least_ns = length_ns * TICK_CELLS // self.cells + 1
+        least_ns = -(-length_ns * TICK_CELLS // self.cells)
         day_ns = 24 * _H
         step_ns = next((step for step in _ROUND_STEPS_NS if step >= least_ns), -(-least_ns // day_ns) * day_ns)
         unit_ns, unit = _unit(step_ns, length_ns)

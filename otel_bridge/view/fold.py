@@ -14,10 +14,11 @@ _SMALL_PAUSES = ("", "step")
 
 
 def fold(rows: Sequence[Row], max_rows: int) -> list[Row]:
-    """At most about `max_rows` rows: the failures, the pauses and the long calls stand alone, the rest are folded.
+    """The rows that tell most: failures, pauses and long calls stand alone, the rest are folded together.
 
     First what merely accompanies a call goes (events, requests below it, pauses after a step), then calls of one tool
-    in a row become one, and if that is not enough the shortest calls become `n calls` between those that stay.
+    in a row become one, and if that is not enough the shortest calls become `n calls` between those that stay. The
+    result has at most `max_rows` rows and one, where `max_rows` is 2 or more.
     """
     if len(rows) <= max_rows:
         return list(rows)

@@ -14,7 +14,7 @@ _NAME_CELLS = 40
 _LANGUAGE_CELLS = 16
 
 
-def tab_separated(tally: Tally) -> list[str]:
+def tab_separated(tally: Tally, *, ascii_only: bool = False) -> list[str]:
     """A line a session for programs: trace id, session name, language, calls, failed, seconds, end.
 
     Names are escaped, so that no line has more than its six tabs. Calls without a session come last, as a line with
@@ -24,12 +24,12 @@ def tab_separated(tally: Tally) -> list[str]:
         "\t".join(
             (
                 f"{session.trace_id:032x}",
-                printable(session.name),
-                printable(session.language),
+                printable(session.name, ascii_only=ascii_only),
+                printable(session.language, ascii_only=ascii_only),
                 str(session.calls),
                 str(session.failures),
                 f"{session.duration_ns / 1e9:.3f}",
-                session.end,
+                printable(session.end, ascii_only=ascii_only),
             )
         )
         for session in tally.sessions()
@@ -66,7 +66,7 @@ def _cells(session: SessionTotals, ascii_only: bool) -> tuple[str, ...]:
         str(session.calls),
         str(session.failures),
         duration(session.duration_ns, ascii_only=ascii_only),
-        session.end,
+        printable(session.end, ascii_only=ascii_only),
     )
 
 

@@ -79,13 +79,13 @@ def trace_rows(spans: Sequence[Span]) -> list[Row]:
     """All rows of one trace in the order of their starts, children below their parents."""
     ids = {span.span_id for span in spans}
     roots = {span.span_id for span in spans if span.parent_id == 0 and span.name.startswith(ROOT_NAME)}
-    below: dict[int, list[Span]] = {}
+    below: dict[int | None, list[Span]] = {}
     for span in sorted(spans, key=lambda span: (span.start_ns, span.end_ns, span.span_id)):
         if span.span_id not in roots:
-            parent = span.parent_id if span.parent_id in ids and span.parent_id not in roots else 0
+            parent = span.parent_id if span.parent_id in ids and span.parent_id not in roots else None
             below.setdefault(parent, []).append(span)
     states = {span.name.removeprefix(STATE_PREFIX) for span in spans if span.name.startswith(STATE_PREFIX)}
-    return [row for span in below.get(0, ()) for row in _subtree(span, below, states, 0)]
+    return [row for span in below.get(None, ()) for row in _subtree(span, below, states, 0)]
 
 
 def states(spans: Iterable[Span]) -> list[tuple[int, int, str]]:
@@ -97,7 +97,7 @@ def states(spans: Iterable[Span]) -> list[tuple[int, int, str]]:
     )
 
 
-def _subtree(span: Span, below: dict[int, list[Span]], states: set[str], depth: int) -> list[Row]:
+def _subtree(span: Span, below: dict[int | None, list[Span]], states: set[str], depth: int) -> list[Row]:
     own = _own_row(span, depth)
     inner = depth + 1 if own else depth
     timed = [

@@ -16,67 +16,73 @@ from otel_bridge.view.totals import CALL_PREFIX, is_call, is_failure, tally
 from otel_bridge.view.units import duration, moment
 
 LANE_STATES = ("initializing", "running", "paused", "other")
-STATE_STYLES = {"initializing": "bright_black", "running": "green", "paused": "yellow", "other": "magenta"}
+STATE_STYLES = {"initializing": "dim", "running": "green", "paused": "yellow", "other": "magenta"}
 _SLOWEST = 3
+_FAILURE_TYPES = 6
 _LABEL_CELLS = 10
 
 
 def header(spans: Sequence[Span], width: int, glyphs: Glyphs, ascii_only: bool) -> list[Text]:
     """Session, language, trace id; start, duration, calls, failures, and how it ended."""
-    dot = f" {glyphs.dot} "
-    trace_id = f"{spans[0].trace_id:032x}"
+    between = f" {glyphs.dot} "
+    trace = Text(f"trace {spans[0].trace_id:032x}", "dim")
     sessions = tally(spans).sessions()
-    title = Text()
     if not sessions:
-        title.append("no session", "bold").append(dot + trace_id, "bright_black")
-        start_ns = min(span.start_ns for span in spans)
-        return [title, Text(moment(start_ns))]
+        start = Text(moment(min(span.start_ns for span in spans)))
+        return [*flow([Text("no session", "bold"), trace], between, width), start]
     session = sessions[0]
-    title.append(printable(session.name or "unnamed", width // 2, ascii_only=ascii_only), "bold")
-    language = printable(session.language or "unknown language", 20, ascii_only=ascii_only)
-    title.append(f"{dot}{language}").append(f"{dot}trace {trace_id}", "bright_black")
-    facts = Text(moment(session.start_ns) + dot + duration(session.duration_ns, ascii_only=ascii_only))
-    facts.append(dot + _counted(session.calls, "call"))
+    title = [
+        Text(printable(session.name or "unnamed", width // 2, ascii_only=ascii_only), "bold"),
+        Text(printable(session.language or "unknown language", 20, ascii_only=ascii_only)),
+        trace,
+    ]
+    facts = [
+        Text(moment(session.start_ns)),
+        Text(duration(session.duration_ns, ascii_only=ascii_only)),
+        Text(f"{session.calls} call{'' if session.calls == 1 else 's'}"),
+    ]
     if session.failures:
-        facts.append(dot).append(f"{session.failures} failed", "red")
+        facts.append(Text(f"{session.failures} failed", "red"))
     if session.unanswered:
-        facts.append(dot).append(f"{session.unanswered} unanswered", "yellow")
-    facts.append(dot).append(session.end, "" if session.end == "closed" else "yellow")
+        facts.append(Text(f"{session.unanswered} unanswered", "yellow"))
+    facts.append(Text(printable(session.end, 20, ascii_only=ascii_only), "" if session.end == "closed" else "yellow"))
     if session.partial:
-        facts.append(f"{dot}the log begins in the middle", "yellow")
-    return [title, facts]
+        facts.append(Text("the log begins in the middle of it", "yellow"))
+    return [*flow(title, between, width), *flow(facts, between, width)]
 
 
 def summary(spans: Sequence[Span], width: int, glyphs: Glyphs, ascii_only: bool) -> list[Text]:
     """The time in each state (the legend of the lane too), the slowest calls, and the failures by type."""
-    lines = []
-    in_state: Counter[str] = Counter()
-    for start_ns, end_ns, state in states(spans):
-        in_state[state if state in LANE_STATES else "other"] += end_ns - start_ns
-    if in_state:
-        line = _labelled("states")
-        for state in filter(in_state.__contains__, LANE_STATES):
-            line.append(glyphs.lane[LANE_STATES.index(state)] * 2, STATE_STYLES[state])
-            line.append(f" {state} {duration(in_state[state], ascii_only=ascii_only)}  ")
-        line.rstrip()
-        lines.append(line)
+    lines = _time_in_states(spans, width, glyphs, ascii_only)
     calls = [span for span in spans if is_call(span)]
+    between = f" {glyphs.dot} "
     if len(calls) > 1:
         whole_ns = max(span.end_ns for span in spans) - min(span.start_ns for span in spans)
         took_ns = covered_ns((call.start_ns, call.end_ns) for call in calls)
         took, whole = (duration(length_ns, ascii_only=ascii_only) for length_ns in (took_ns, whole_ns))
-        lines.append(_labelled("in calls", f"{took} of {whole} ({took_ns * 100 // max(whole_ns, 1)} %)", width))
-        slow = sorted(calls, key=lambda span: span.end_ns - span.start_ns, reverse=True)[:_SLOWEST]
-        told = [f"{_tool(call)} {duration(call.end_ns - call.start_ns, ascii_only=ascii_only)}" for call in slow]
-        lines.append(_labelled("slowest", f" {glyphs.dot} ".join(told), width, ascii_only))
+        lines += _labelled("in calls", [Text(f"{took} of {whole} ({took_ns * 100 // max(whole_ns, 1)} %)")], "", width)
+        slowest = sorted(calls, key=lambda span: span.end_ns - span.start_ns, reverse=True)[:_SLOWEST]
+        told = [
+            Text(f"{_tool(call, ascii_only)} {duration(call.end_ns - call.start_ns, ascii_only=ascii_only)}")
+            for call in slowest
+        ]
+        lines += _labelled("slowest", told, between, width)
     failures = Counter(
-        (str(call.attributes.get(ERROR_TYPE, TOOL_ERROR)), _tool(call)) for call in calls if is_failure(call)
+        (
+            _tool(call, ascii_only),
+            printable(str(call.attributes.get(ERROR_TYPE, TOOL_ERROR)), 30, ascii_only=ascii_only),
+        )
+        for call in calls
+        if is_failure(call)
     )
     if failures:
         told = [
-            f"{tool} {error_type}" + (f" x{n}" if n > 1 else "") for (error_type, tool), n in failures.most_common()
+            Text(f"{tool} {error_type}" + (f" x{times}" if times > 1 else ""), "red")
+            for (tool, error_type), times in failures.most_common(_FAILURE_TYPES)
         ]
-        lines.append(_labelled("failed", f" {glyphs.dot} ".join(told), width, ascii_only, "red"))
+        rest = failures.total() - sum(times for _, times in failures.most_common(_FAILURE_TYPES))
+        told += [Text(f"{rest} more", "red")] if rest else []
+        lines += _labelled("failed", told, between, width)
     return lines
 
 
@@ -89,15 +95,39 @@ def covered_ns(stretches: Iterable[tuple[int, int]]) -> int:
     return total_ns
 
 
-def _tool(call: Span) -> str:
-    return str(call.attributes.get(TOOL, call.name.removeprefix(CALL_PREFIX)))
+def flow(parts: Sequence[Text], between: str, width: int) -> list[Text]:
+    """The parts side by side, on as many lines as the width asks for; no part is cut in two."""
+    lines = [Text()]
+    for part in parts:
+        if lines[-1] and lines[-1].cell_len + len(between) + part.cell_len > width:
+            lines.append(Text())
+        lines[-1].append(between if lines[-1] else "").append_text(part)
+    return lines
 
 
-def _labelled(label: str, text: str = "", width: int = 0, ascii_only: bool = False, style: str = "") -> Text:
-    line = Text().append(label.ljust(_LABEL_CELLS), "bold")
-    # The dots between come from us and can be drawn; the rest is the log's.
-    return line.append(printable(text, max(width - _LABEL_CELLS, 1), ascii_only=ascii_only), style)
+def _time_in_states(spans: Sequence[Span], width: int, glyphs: Glyphs, ascii_only: bool) -> list[Text]:
+    in_state: Counter[str] = Counter()
+    for start_ns, end_ns, state in states(spans):
+        in_state[state if state in LANE_STATES else "other"] += end_ns - start_ns
+    parts = [
+        Text()
+        .append(glyphs.lane[LANE_STATES.index(state)], STATE_STYLES[state])
+        .append(f" {state} {duration(in_state[state], ascii_only=ascii_only)}")
+        for state in LANE_STATES
+        if state in in_state
+    ]
+    return _labelled("states", parts, "  ", width) if parts else []
 
 
-def _counted(number: int, thing: str) -> str:
-    return f"{number} {thing}{'' if number == 1 else 's'}"
+def _tool(call: Span, ascii_only: bool) -> str:
+    name = str(call.attributes.get(TOOL, call.name.removeprefix(CALL_PREFIX)))
+    return printable(name, 30, ascii_only=ascii_only)
+
+
+def _labelled(label: str, parts: Sequence[Text], between: str, width: int) -> list[Text]:
+    lines = flow(parts, between, width - _LABEL_CELLS)
+    heads = [label, *[""] * (len(lines) - 1)]
+    return [
+        Text().append(head.ljust(_LABEL_CELLS), "bold").append_text(line)
+        for head, line in zip(heads, lines, strict=True)
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 from collections.abc import Sequence
 from typing import TextIO
@@ -9,7 +10,6 @@ from typing import TextIO
 from rich.console import Console
 
 from otel_bridge.sessions.span import Span
-from otel_bridge.view.axis import DRAWN
 from otel_bridge.view.listing import aligned, tab_separated
 from otel_bridge.view.totals import Tally
 from otel_bridge.view.waterfall import DEFAULT_MAX_ROWS, MIN_WIDTH, render_trace
@@ -28,20 +28,15 @@ def console_for(stream: TextIO) -> Console:
 
 
 def is_ascii_only(stream: TextIO) -> bool:
-    """Whether the stream's encoding cannot carry the characters of a drawing."""
-    try:
-        f"{DRAWN}…µ".encode(stream.encoding or "ascii")
-    except (UnicodeEncodeError, LookupError):
-        return True
-    # What a log says may go beyond the drawing: only these carry every character.
-    return not (stream.encoding or "").lower().replace("-", "").startswith("utf")
+    """Whether the stream's encoding cannot carry every character: then the drawing and the log's text do with ASCII."""
+    return stream.encoding is not None and not codecs.lookup(stream.encoding).name.startswith("utf")
 
 
 def print_trace(spans: Sequence[Span], stream: TextIO, *, max_rows: int | None = DEFAULT_MAX_ROWS) -> None:
     """Draw the spans of one trace on `stream` (see `render_trace`). Raises ValueError when there is no span."""
     console = console_for(stream)
-    width = max(console.width, MIN_WIDTH)
-    console.print(render_trace(spans, width=width, ascii_only=is_ascii_only(stream), max_rows=max_rows))
+    console.width = max(console.width, MIN_WIDTH)
+    console.print(render_trace(spans, width=console.width, ascii_only=is_ascii_only(stream), max_rows=max_rows))
 
 
 def print_listing(tally: Tally, stream: TextIO) -> None:
@@ -51,10 +46,7 @@ def print_listing(tally: Tally, stream: TextIO) -> None:
         for line in aligned(tally, ascii_only=is_ascii_only(stream)):
             console.print(line, soft_wrap=True)
         return
-    for text in tab_separated(tally):
-        # An encoding that lacks a character of a name gets its escape, not an error.
-        encoding = stream.encoding or "utf-8"
-        stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    stream.writelines(f"{line}\n" for line in tab_separated(tally, ascii_only=is_ascii_only(stream)))
 
 
 def _columns() -> int | None:

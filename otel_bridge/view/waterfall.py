@@ -27,9 +27,11 @@ _STYLES = {
     Kind.EVENT: "magenta",
     Kind.FOLDED: "cyan",
 }
-_TICK_STYLE = "bright_black"
+_TICK_STYLE = "dim"
 _MARK_CELLS = 2
 _INDENT_CELLS = 2
+_MAX_DEPTH = 4
+"""Rows below this depth are drawn at it: deeper trees must not push the bars out of the picture."""
 _NAME_SHARE = 0.36
 """How much of the width names may take; the bars are what the picture is for."""
 
@@ -52,7 +54,7 @@ def render_trace(
     lines += [line for row in rows for line in drawing.row(row)]
     lines += [Text(), *summary(spans, drawing.width, drawing.glyphs, ascii_only)]
     if len(rows) < len(every):
-        lines.append(Text(f"{len(every)} rows folded into {len(rows)}; --all shows each", "bright_black"))
+        lines.append(Text(f"{len(every)} rows folded into {len(rows)}; --all shows each", "dim"))
     return Group(*lines)
 
 
@@ -64,7 +66,7 @@ class _Drawing:
         self.glyphs: Glyphs = ASCII if ascii_only else DRAWN
         self._ascii_only = ascii_only
         self._states = states(spans)
-        names = [row.depth * _INDENT_CELLS + cell_len(self._name(row)) for row in rows]
+        names = [_indent(row) + cell_len(self._name(row)) for row in rows]
         self._name_cells = min(max(names, default=0), int(width * _NAME_SHARE))
         self._name_cells = max(self._name_cells, len("state"))
         self._time_cells = max((len(self._duration(row)) for row in rows), default=0)
@@ -77,7 +79,8 @@ class _Drawing:
         line = ""
         for cell, label in self._ticks:
             label = label.replace("µ", "u") if self._ascii_only else label
-            line = line.ljust(cell) + label if cell + len(label) <= self._axis.cells else line
+            place = min(cell, self._axis.cells - len(label))
+            line = line.ljust(place) + label if place > len(line) or not line else line
         return Text(" " * (self.width - self._axis.cells) + line, _TICK_STYLE)
 
     def lane(self) -> list[Text]:
@@ -93,18 +96,18 @@ class _Drawing:
     def row(self, row: Row) -> list[Text]:
         """The line of a row, and one below it for the message of a failure."""
         style = "red" if row.failed and row.calls <= 1 else _STYLES[row.kind]
-        name = Text(" " * (row.depth * _INDENT_CELLS))
+        name = Text(" " * _indent(row))
         room = self._name_cells - cell_len(name.plain)
         label = printable(row.label, max(room, 1), ascii_only=self._ascii_only)
         name.append(label, "red" if row.failed else "" if row.kind is Kind.CALL else style)
         room -= cell_len(label) + 1
         if row.hint and room > 1:
-            name.append(" " + printable(row.hint, room, ascii_only=self._ascii_only), "bright_black")
+            name.append(" " + printable(row.hint, room, ascii_only=self._ascii_only), "dim")
         line = self._left(name, self._duration(row), self._mark(row))
         line.append_text(self._bars(row, style))
         lines = [_trimmed(line)]
         if row.note:
-            indent = " " * (_MARK_CELLS + row.depth * _INDENT_CELLS + _INDENT_CELLS)
+            indent = " " * (_MARK_CELLS + _indent(row) + _INDENT_CELLS)
             note = printable(
                 _first_line(row.note, self._ascii_only), self.width - len(indent), ascii_only=self._ascii_only
             )
@@ -117,7 +120,7 @@ class _Drawing:
         line.append(" ")
         line.append_text(name)
         line.append(" " * (_MARK_CELLS + self._name_cells + 1 - line.cell_len))
-        line.append(time.rjust(self._time_cells), "bright_black")
+        line.append(time.rjust(self._time_cells), "dim")
         return line.append("  ")
 
     def _mark(self, row: Row) -> Text | None:
@@ -127,7 +130,7 @@ class _Drawing:
             return Text(self.glyphs.unanswered, "bold yellow")
         if row.kind is Kind.PAUSE:
             return Text(self.glyphs.paused, STATE_STYLES["paused"])
-        return Text(self.glyphs.folded, "bright_black") if row.kind is Kind.FOLDED else None
+        return Text(self.glyphs.folded, "dim") if row.kind is Kind.FOLDED else None
 
     def _bars(self, row: Row, style: str) -> Text:
         cells: list[tuple[str, str]] = [(" ", "")] * self._axis.cells
@@ -164,6 +167,10 @@ class _Drawing:
             return ""
         # The log counts in milliseconds: its shortest spans were raised to 1 µs, which nobody measured.
         return "<1 ms" if row.duration_ns <= 1_000 else duration(row.duration_ns, ascii_only=self._ascii_only)
+
+
+def _indent(row: Row) -> int:
+    return min(row.depth, _MAX_DEPTH) * _INDENT_CELLS
 
 
 def _first_line(message: str, ascii_only: bool) -> str:
