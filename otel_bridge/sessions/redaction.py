@@ -1,0 +1,258 @@
+"""Takes secrets out of what the log says, before it is queued, hashed, written or shown.
+
+A secret is known by its name (the specification's two lists of sensitive key names), by its shape (tokens of known
+services, PEM blocks) or by its place (a program's environment, the password of a URL). See docs/trace-shape.md, "What
+leaves the machine". Redacting twice is the same as redacting once: an entry may pass here in its host's process and
+again in the mapping, and gets its ids from the result.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from enum import Enum
+from functools import lru_cache
+
+import orjson
+
+from otel_bridge.entries.decoding import decode_json
+from otel_bridge.entries.entry import Entry, Flaw
+from otel_bridge.sessions.redaction_names import (
+    MARKER,
+    REDACTED,
+    is_environment_name,
+    is_sensitive_name,
+    names_a_secret,
+)
+from otel_bridge.sessions.redaction_phrases import redact_phrases
+from otel_bridge.sessions.redaction_shapes import redact_credentials, redact_keys, redact_tokens
+
+__all__ = ["REDACTED", "is_sensitive_name", "redact", "redact_entry", "redact_named", "redact_text"]
+
+MAX_DEPTH = 160
+"""Nesting, through JSON inside strings too, below which a container is hidden as a whole: entries have at most 128."""
+
+_TELLING = re.compile(
+    r"secret|token|passw|passph|cred|auth|key|signing|pwd|bearer|jwt|pat|session[_\-. ]?id|env"
+    r"|gh[pousr]_|sk-|akia|asia|eyj|-----begin|://[^\s/]*@|\\u00"
+)
+"""What a text has in lower case if any rule could find something in it. For most texts this search is all the cost."""
+
+_HIDDEN_ALREADY = re.compile(rf"""(["']?)(?:(?:basic|bearer|token)\s+)?(?:{MARKER})\1""", re.IGNORECASE)
+_FLAG = re.compile(r"--?[A-Za-z][\w.\-]*")
+_NEXT_FLAG = re.compile(r"--[A-Za-z].*|-[A-Za-z]", re.DOTALL)
+_LONGEST_REMEMBERED = 256
+_NAMING = ("name", "expression", "key", "evaluateName", "variable", "header")
+_NAMED = frozenset(("value", "result", "newValue"))
+
+
+class _Role(Enum):
+    ORDINARY = 1
+    SENSITIVE = 2
+    ENVIRONMENT = 3
+    NAMED = 4
+
+
+def redact_entry(entry: Entry) -> Entry:
+    """Give the entry without its secrets; the same object if there is none."""
+    fields, text = _redact_object(entry.fields, 0), redact_text(entry.text)
+    if fields is entry.fields and text is entry.text:
+        return entry
+    return replace(entry, fields=fields, text=text)
+
+
+def redact(value: object) -> object:
+    """Give a JSON value without its secrets, at every depth; the same object if there is none.
+
+    A mapping becomes a dict and a tuple a list where something in them changed. A value of a type that JSON does not
+    know becomes its redacted text.
+    """
+    return _redact(value, 0)
+
+
+def redact_named(name: str, value: object) -> object:
+    """Give a value without its secrets, knowing its name; what stands under a sensitive name is hidden as a whole."""
+    return _redact_under(_role(name), value, 0)
+
+
+def redact_text(text: str) -> str:
+    """Give a text without its secrets; text that is JSON stays JSON (written anew, without white space)."""
+    return _redact_string(text, 0)
+
+
+def _redact(value: object, depth: int) -> object:
+    if isinstance(value, str):
+        return _redact_string(value, depth)
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, Mapping):
+        return _redact_object(value, depth + 1) if depth < MAX_DEPTH else REDACTED
+    if isinstance(value, (list, tuple)):
+        return _redact_list(value, depth + 1) if depth < MAX_DEPTH else REDACTED
+    return _redact_string(str(value), depth)
+
+
+# objects and lists
+
+
+def _field(name: str) -> tuple[_Role, str]:
+    """What a name says of its value, and the name without secrets of its own."""
+    return _remembered_field(name) if len(name) <= _LONGEST_REMEMBERED else (_role(name), redact_text(name))
+
+
+@lru_cache(maxsize=4096)
+def _remembered_field(name: str) -> tuple[_Role, str]:
+    return _role(name), redact_text(name)
+
+
+def _role(name: str) -> _Role:
+    if is_sensitive_name(name):
+        return _Role.SENSITIVE
+    if is_environment_name(name):
+        return _Role.ENVIRONMENT
+    return _Role.NAMED if name in _NAMED else _Role.ORDINARY
+
+
+def _redact_under(role: _Role, value: object, depth: int) -> object:
+    match role:
+        case _Role.SENSITIVE:
+            return _hide(value)
+        case _Role.ENVIRONMENT:
+            return _redact_environment(value, depth)
+    return _redact(value, depth)
+
+
+def _redact_object(fields: Mapping[str, object], depth: int) -> Mapping[str, object]:
+    redacted: dict[str, object] = {}
+    changed = False
+    for key, value in fields.items():
+        role, safe_name = _field(str(key))  # of an object from a program, not from JSON, it can be anything
+        if role is _Role.ORDINARY:
+            safe = _redact(value, depth)
+        elif role is _Role.NAMED and _names_a_secret(fields):
+            safe = _hide(value)
+        else:
+            safe = _redact_under(role, value, depth)
+        if safe is not value or safe_name != key:
+            changed = True
+        if safe_name in redacted:
+            safe_name = _unused(safe_name, redacted)
+        redacted[safe_name] = safe
+    return redacted if changed else fields
+
+
+def _unused(name: str, taken: Mapping[str, object]) -> str:
+    """Two keys that were secrets must not become one."""
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{name} ({number})"
+    return free
+
+
+def _names_a_secret(fields: Mapping[str, object]) -> bool:
+    """Whether a `value` or `result` stands beside a name or expression that speaks of a secret."""
+    return any(isinstance(naming := fields.get(key), str) and names_a_secret(naming) for key in _NAMING)
+
+
+def _redact_list(items: Sequence[object], depth: int) -> object:
+    """A list; what follows a sensitive flag is hidden, and the second half of a pair like a header's."""
+    redacted: list[object] = []
+    changed = False
+    hidden_next = False
+    for item in items:
+        next_flag = isinstance(item, str) and _NEXT_FLAG.fullmatch(item) is not None
+        safe = _hide(item) if hidden_next and not next_flag else _redact(item, depth)
+        hidden_next = isinstance(item, str) and _tells_of_the_next(item, len(items))
+        changed = changed or safe is not item
+        redacted.append(safe)
+    return redacted if changed else items
+
+
+def _tells_of_the_next(item: str, length: int) -> bool:
+    return (length == 2 or _FLAG.fullmatch(item) is not None) and " " not in item and is_sensitive_name(item)
+
+
+def _redact_environment(value: object, depth: int) -> object:
+    """Hide every value of an environment: an object, a list of `NAME=value`, or one of `{"name": …, "value": …}`."""
+    match value:
+        case str():
+            if isinstance(decoded := _json_container(value), (dict, list)):
+                return _json_text(_redact_environment(decoded, depth + 1))
+            return _hide(value) if "=" in value else _redact_string(value, depth)
+        case Mapping():
+            hidden = {_redact_string(str(name), depth): _hide(item) for name, item in value.items()}
+            return value if hidden == value else hidden
+        case list() | tuple():
+            return [_redact_variable(item, depth) for item in value]
+    return _redact(value, depth)
+
+
+def _redact_variable(variable: object, depth: int) -> object:
+    match variable:
+        case str():
+            name, equals, _ = variable.partition("=")
+            return f"{_redact_string(name, depth)}={REDACTED}" if equals else _hide(variable)
+        case Mapping():
+            return {str(key): _redact(item, depth) if key in _NAMING else _hide(item) for key, item in variable.items()}
+    return _hide(variable)
+
+
+def _hide(value: object) -> object:
+    """What stands for a secret; nothing, yes and no, and what is hidden already stay."""
+    if value is None or isinstance(value, bool) or value == "":
+        return value
+    if isinstance(value, str) and _HIDDEN_ALREADY.fullmatch(value):
+        return value
+    return REDACTED
+
+
+# text
+
+
+_REMEMBERED_TEXTS = 4096
+_clean_texts: set[str] = set()
+"""Short texts that were found to hold nothing: session ids, names, tools and files come again with every entry."""
+
+
+def _redact_string(text: str, depth: int) -> str:
+    if text in _clean_texts:
+        return text
+    if _TELLING.search(text.lower()) is not None:
+        safe = _redact_telling(text, depth)
+        if safe != text:
+            return safe
+    if len(text) <= _LONGEST_REMEMBERED:
+        if len(_clean_texts) >= _REMEMBERED_TEXTS:
+            _clean_texts.clear()
+        _clean_texts.add(text)
+    return text
+
+
+def _redact_telling(text: str, depth: int) -> str:
+    decoded = _json_container(text)
+    if decoded is not None:
+        # Always written anew: of two equal names in one object the text may show what the decoded value does not.
+        return _json_text(_redact(decoded, depth + 1))
+    text = redact_phrases(redact_keys(text))
+    safe = redact_tokens(text)
+    if safe != text:
+        safe = redact_phrases(safe)  # a token that is gone can leave a name behind
+    return redact_credentials(safe)
+
+
+def _json_container(text: str) -> object:
+    """The value of a text that is a JSON object, array or string; None if it is anything else."""
+    if not text.lstrip(" \t\r\n").startswith(("{", "[", '"')):
+        return None
+    decoded = decode_json(text.encode("utf-8", "surrogatepass"))
+    return None if isinstance(decoded, Flaw) else decoded
+
+
+def _json_text(value: object) -> str:
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # an integer of more than 64 bits, or a lone surrogate
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

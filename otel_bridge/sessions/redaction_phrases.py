@@ -1,0 +1,113 @@
+"""Secrets in free text that are known by the name before them: `password='…'`, `--token=…`, `API_KEY: …`.
+
+The text may be anything: a shell command, source code, a program's output, a piece of JSON inside a string. Where it is
+unclear how far a value goes, more is hidden rather than less. One pass from left to right; nothing is read twice.
+"""
+
+from __future__ import annotations
+
+import re
+
+from otel_bridge.sessions.redaction_names import MARKER, NAME_IN_TEXT, REDACTED, is_environment_name, is_sensitive_name
+from otel_bridge.sessions.redaction_values import ONE_WORD_SCHEMES, literal_at, value_end
+
+_ESCAPE = re.compile(r"\A(?:[nrtbfv0]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4})")
+
+_CLOSED = r"""(?:\\*+["'`])?+[\])]*+"""
+_OPERATOR = re.compile(
+    rf"{_CLOSED}(?:\s*+(?:[!=]==?|[<>:]=|[-+*/|?&]{{1,2}}=|=[>~]|->|=|:(?!:))\s*+|\s++[<>]\s++|>(?=[^\s<>=]))"
+)
+_BEFORE_LITERAL = re.compile(
+    r"""(?:\\*+["'`][\])]*+\s*+,\s*+|[ \t]*+\(\s*+|\s++(?:(?:is|was|in|to|of|equals)\s++)?+)"""
+    r"""(?=[rRbBfFuU]{0,2}\\*+["'`])"""
+)
+_AFTER_FLAG = re.compile(r"""(?:\\*+["'`]\s*+,\s*+|\s++)(?=\\*+["'`]?+[^\s\-"'`])""")
+_BEFORE_ENVIRONMENT = re.compile(r"""(?:\\*+["'`])?+\s*+(?:(?:=>|[:=])\s*+|\((?=\s*+[{\[]))\s*+(?=[{\[])""")
+_ENVIRONMENT_ITEM = re.compile(rf"(?:\[[^\]\n]{{0,200}}\])?+{_OPERATOR.pattern}")
+
+_LEFT_ALONE = re.compile(
+    rf"(?:{ONE_WORD_SCHEMES}\s+)?(?:{MARKER})"
+    r"|(?:none|true|false|null|nil|undefined|nan|lambda|str|string|bytes|int|integer|bool|boolean|float|number|any|object)",
+    re.IGNORECASE,
+)
+"""Values with nothing to hide: what is hidden already, constants, and the types of annotated code."""
+
+_LINE_NUMBER = re.compile(r"[0-9]{1,7}(?!\w)")
+_SOURCE_FILE = re.compile(
+    r"\.(?:py[wi]?|[mc]?[jt]sx?|go|rs|java|kt|rb|php|cs|[ch](?:c|pp|xx)?|swift|lua|pl|sh|json|ya?ml|toml|txt|md)\Z"
+)
+_EXCEPTIONS = ("Error", "Exception", "Warning")
+_NOUNS = ("key", "keys", "token", "tokens", "Key", "Token")
+"""What parsers and configurations complain about: `Unexpected token '}'`, `missing key "port"`."""
+
+
+def redact_phrases(text: str) -> str:
+    """Replace every value that follows a sensitive name by the marker; the names and the rest stay as they are."""
+    parts: list[str] = []
+    copied = position = 0
+    while found := NAME_IN_TEXT.search(text, position):
+        position = found.end()
+        if found[1] is None:
+            continue
+        value_start, value_stop = _secret_after(text, found.start(), position)
+        if value_start == value_stop:
+            continue
+        position = value_stop
+        hidden = _hide(text, value_start, value_stop)
+        if hidden is not None:
+            parts += (text[copied:value_start], hidden)
+            copied = value_stop
+    return "".join((*parts, text[copied:])) if parts else text
+
+
+def _secret_after(text: str, start: int, end: int) -> tuple[int, int]:
+    """Where the secret lies that the name between two positions speaks of; an empty range if there is none."""
+    name = text[start:end]
+    if is_sensitive_name(name) or (text.startswith("\\", start - 1) and is_sensitive_name(_ESCAPE.sub("", name, 1))):
+        return _after_sensitive_name(text, name, end)
+    if is_environment_name(name):
+        return _after_environment_name(text, name, end)
+    return end, end
+
+
+def _after_sensitive_name(text: str, name: str, end: int) -> tuple[int, int]:
+    operator = _OPERATOR.match(text, end)
+    if operator is not None:
+        start = operator.end()
+        if operator[0] == ":" and _LINE_NUMBER.match(text, start) and _SOURCE_FILE.search(name):
+            return end, end  # `auth.py:42`
+        if operator[0].startswith(":") and name.endswith(_EXCEPTIONS):
+            return end, end  # `KeyError: 'x'`
+        return start, value_end(text, start)
+    if name.startswith("-"):
+        flag = _AFTER_FLAG.match(text, end)
+        return (flag.end(), value_end(text, flag.end())) if flag else (end, end)
+    before = _BEFORE_LITERAL.match(text, end)
+    literal = literal_at(text, before.end()) if before else None
+    if before is None or literal is None or name.endswith(_EXCEPTIONS) or _SOURCE_FILE.search(name):
+        return end, end
+    if before[0].isspace() and name in _NOUNS:
+        return end, end
+    return before.end(), literal.end
+
+
+def _after_environment_name(text: str, name: str, end: int) -> tuple[int, int]:
+    whole = _BEFORE_ENVIRONMENT.match(text, end)
+    if whole is not None:
+        return whole.end(), value_end(text, whole.end())
+    item = _ENVIRONMENT_ITEM.match(text, end)
+    if item and "=" in item[0] and (item[0].startswith("[") or not is_environment_name(name.rpartition(".")[2])):
+        return item.end(), value_end(text, item.end())  # `process.env.X = …`, `os.environ["X"] = …`
+    return end, end
+
+
+def _hide(text: str, start: int, end: int) -> str | None:
+    """What takes the place of a value, or None where it can stay; one literal keeps its quotes."""
+    if _LEFT_ALONE.fullmatch(text, start, end):
+        return None
+    literal = literal_at(text, start)
+    if literal is None or literal.end != end or not literal.closed:
+        return REDACTED
+    if literal.content_length == 0 or _LEFT_ALONE.fullmatch(text, literal.content_start, literal.content_end):
+        return None
+    return text[start : literal.content_start] + REDACTED + text[literal.content_end : end]

@@ -1,0 +1,53 @@
+"""Secrets that are known by their shape, whatever they are called."""
+
+from __future__ import annotations
+
+import re
+
+from otel_bridge.sessions.redaction_names import MARKER, REDACTED
+
+_PEM = re.compile(r"-----BEGIN [\s\S]*?(?:-----END [^\n-]{1,64}-----|\Z)")
+
+# A token may start a word, or follow an escape (`\n`) in the text of another string.
+_START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbfv0]))"
+# A token that was cut off is short, and ends where its string does.
+_CUT = r"""(?=["'`\\)\]}>]*(?:\.\.\.|…|\Z))"""
+_TOKENS = re.compile(
+    rf"{_START}(?:"
+    rf"gh[pousr]_(?:[A-Za-z0-9]{{16,}}|(?=[A-Za-z]*[0-9])[A-Za-z0-9]{{4,}}|[A-Za-z0-9]+{_CUT})"
+    rf"|github_pat_(?:[A-Za-z0-9_]{{20,}}|(?=[A-Za-z_]*[0-9])[A-Za-z0-9_]{{4,}}|[A-Za-z0-9_]+{_CUT})"
+    rf"|sk-(?:[A-Za-z0-9_-]{{20,}}|(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{{6,}}|[A-Za-z0-9_-]+{_CUT})"
+    rf"|(?:AKIA|ASIA)(?:[A-Z0-9]{{12,}}|[A-Z0-9]+{_CUT})"
+    rf"|eyJ(?:[A-Za-z0-9_-]{{8,}}(?:\.[A-Za-z0-9_-]*)+|[A-Za-z0-9_-]{{17,}}|[A-Za-z0-9_-]+{_CUT})"
+    r")"
+    r"|gh[pousr]_[A-Za-z0-9]{30,}"
+)
+
+_URL_PASSWORD = re.compile(r"""(://[^\s/?#@:"'`<>\\]*+:)([^\s/"'`]+)@""")
+_BEARER = re.compile(rf"""(?<![A-Za-z])(bearer\s++)({MARKER}|[^\s"'`,;()<>\[\]{{}}\\]+)""", re.IGNORECASE)
+_MARKED = re.compile(MARKER)
+
+
+def redact_keys(text: str) -> str:
+    """Replace PEM blocks; one that was cut off, up to the end of the text."""
+    return _PEM.sub(REDACTED, text) if "-----BEGIN " in text else text
+
+
+def redact_tokens(text: str) -> str:
+    """Replace tokens of known services: GitHub, `sk-` keys, AWS access key ids, JSON web tokens."""
+    return _TOKENS.sub(REDACTED, text)
+
+
+def redact_credentials(text: str) -> str:
+    """Replace the password of a URL's user info, and what follows `Bearer`."""
+    if "://" in text:
+        text = _URL_PASSWORD.sub(_hide_url_password, text)
+    return _BEARER.sub(_hide_bearer, text)
+
+
+def _hide_url_password(found: re.Match[str]) -> str:
+    return found[0] if _MARKED.fullmatch(found[2]) else f"{found[1]}{REDACTED}@"
+
+
+def _hide_bearer(found: re.Match[str]) -> str:
+    return found[0] if _MARKED.fullmatch(found[2]) else found[1] + REDACTED
