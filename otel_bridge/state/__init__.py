@@ -3,10 +3,10 @@
 ::
 
     from otel_bridge.state.commit import Commit, Counts, LastError, RunStatus
-    from otel_bridge.state.place import resolve_state_folder
+    from otel_bridge.state.place import state_folder
     from otel_bridge.state.store import StateStore
 
-    folder = resolve_state_folder(argument)                  # argument > OTEL_BRIDGE_STATE_DIR > the platform's folder
+    folder = state_folder(argument)                          # argument > OTEL_BRIDGE_STATE_DIR > the platform's folder
     with StateStore.open(folder) as store:                   # StateError: in use (by which process), torn, foreign ...
         state = store.load()
         state.checkpoints                                    # {generation: values for Checkpoint.from_json}

@@ -14,11 +14,12 @@ from otel_bridge.errors import StateError
 
 VARIABLE = "OTEL_BRIDGE_STATE_DIR"
 DATABASE = "state.db"
+DEAD_LETTERS = "dead-letters.jsonl"
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
 
 
-def resolve_state_folder(argument: Path | None = None, environ: Mapping[str, str] = os.environ) -> Path:
+def state_folder(argument: Path | None = None, environ: Mapping[str, str] = os.environ) -> Path:
     """`--state-dir`, then OTEL_BRIDGE_STATE_DIR (empty counts as not set), then the platform's folder for state."""
     chosen = argument or (Path(value) if (value := environ.get(VARIABLE, "")) else None)
     # XDG_STATE_HOME is platformdirs' business; it wants an absolute path, and so do messages.
