@@ -1,0 +1,13 @@
+"""From the bytes of a log to what the mapping takes."""
+
+from __future__ import annotations
+
+from otel_bridge.entries.entry import Entry, StateChange
+from otel_bridge.entries.reader import EntryReader
+
+
+def items_of(log: bytes) -> list[Entry | StateChange]:
+    """The entries and state lines of a whole log."""
+    reader = EntryReader("log")
+    placed = reader.feed(log) + reader.flush()
+    return [one.item for one in placed if isinstance(one.item, Entry | StateChange)]
