@@ -37,7 +37,7 @@ test-oldest: $(OLDEST_READY)
 test-wheel: $(WHEEL)
 	$(UV) venv --clear --python $(BIN)/python dist/venv
 	$(UV) pip install --python dist/venv --constraint requirements/locked.txt dist/*.whl
-	cd dist && venv/bin/python -c "import otel_bridge"
+	cd dist && venv/bin/otel-bridge --version
 
 bench: $(READY) parts
 	$(BIN)/python -m benchmarks $(ARGS)
