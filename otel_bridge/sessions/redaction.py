@@ -49,10 +49,11 @@ _NAMED = frozenset(("value", "result", "newValue"))
 
 
 class _Role(Enum):
-    ORDINARY = 1
-    SENSITIVE = 2
-    ENVIRONMENT = 3
-    NAMED = 4
+    """What a name can say of its value; most say nothing."""
+
+    SENSITIVE = 1
+    ENVIRONMENT = 2
+    NAMED = 3
 
 
 def redact_entry(entry: Entry) -> Entry:
@@ -87,7 +88,7 @@ def _redact(value: object, depth: int) -> object:
         return _redact_string(value, depth)
     if value is None or isinstance(value, (bool, int, float)):
         return value
-    if isinstance(value, Mapping):
+    if isinstance(value, (dict, Mapping)):  # dict first: asking an abstract class is slow
         return _redact_object(value, depth + 1) if depth < MAX_DEPTH else REDACTED
     if isinstance(value, (list, tuple)):
         return _redact_list(value, depth + 1) if depth < MAX_DEPTH else REDACTED
@@ -97,25 +98,25 @@ def _redact(value: object, depth: int) -> object:
 # objects and lists
 
 
-def _field(name: str) -> tuple[_Role, str]:
+def _field(name: str) -> tuple[_Role | None, str]:
     """What a name says of its value, and the name without secrets of its own."""
     return _remembered_field(name) if len(name) <= _LONGEST_REMEMBERED else (_role(name), redact_text(name))
 
 
 @lru_cache(maxsize=4096)
-def _remembered_field(name: str) -> tuple[_Role, str]:
+def _remembered_field(name: str) -> tuple[_Role | None, str]:
     return _role(name), redact_text(name)
 
 
-def _role(name: str) -> _Role:
+def _role(name: str) -> _Role | None:
     if is_sensitive_name(name):
         return _Role.SENSITIVE
     if is_environment_name(name):
         return _Role.ENVIRONMENT
-    return _Role.NAMED if name in _NAMED else _Role.ORDINARY
+    return _Role.NAMED if name in _NAMED else None
 
 
-def _redact_under(role: _Role, value: object, depth: int) -> object:
+def _redact_under(role: _Role | None, value: object, depth: int) -> object:
     match role:
         case _Role.SENSITIVE:
             return _hide(value)
@@ -129,7 +130,7 @@ def _redact_object(fields: Mapping[str, object], depth: int) -> Mapping[str, obj
     changed = False
     for key, value in fields.items():
         role, safe_name = _field(str(key))  # of an object from a program, not from JSON, it can be anything
-        if role is _Role.ORDINARY:
+        if role is None:
             safe = _redact(value, depth)
         elif role is _Role.NAMED and _names_a_secret(fields):
             safe = _hide(value)
