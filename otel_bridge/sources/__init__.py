@@ -28,12 +28,15 @@ from __future__ import annotations
 from otel_bridge.errors import SourceError
 from otel_bridge.sources.chunk import ChainStatistics, Chunk, Statistics
 from otel_bridge.sources.files import FileKey
-from otel_bridge.sources.follower import Follower, Start
+from otel_bridge.sources.follower import Follower
+from otel_bridge.sources.holding import Caps
 from otel_bridge.sources.identity import Checkpoint
 from otel_bridge.sources.notices import Notice, NoticeKind
 from otel_bridge.sources.replay import FileChain, order_files, read_blocks
+from otel_bridge.sources.starting import Start
 
 __all__ = [
+    "Caps",
     "ChainStatistics",
     "Checkpoint",
     "Chunk",

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import insort
 from hashlib import blake2b
 
 from otel_bridge.sources.files import FileKey, FileStat, Handle
 from otel_bridge.sources.generation import Generation
 from otel_bridge.sources.names import rotations, split
 
-_ORDER_STEP = 1024
+_ORDER_STEP = 1 << 20
 """Between the orders of two neighbours, so that a file which a listing missed can be put between them later."""
 
 
-def rotation_index(path: str, base: str) -> int | None:
+def rotation_age(path: str, base: str) -> int | None:
     """How old a part of the log `base` a file is by its name: 0 for the base itself, None when it is no part."""
     if path == base:
         return 0
@@ -21,7 +21,7 @@ def rotation_index(path: str, base: str) -> int | None:
     base_folder, base_name = split(base)
     if folder != base_folder:
         return None
-    return next((index for root, index in rotations(name) if root == base_name), None)
+    return next((age for root, age in rotations(name) if root == base_name), None)
 
 
 class Chain:
@@ -31,43 +31,53 @@ class Chain:
         self.id = chain
         self.base = base
         self.generations: list[Generation] = []
-        self.newest_given_order = -1
+        self.newest_order = 0
+        self.newest_given_order = 0
+        self._forgotten_order = 0
 
     def place(self, path: str, handle: Handle, found: FileStat, now_s: float) -> Generation:
         """Add a file as the newest generation, or before those that by their names are newer than it."""
-        index = rotation_index(path, self.base)
+        age = rotation_age(path, self.base)
         position = len(self.generations)
-        while position and index is not None:
-            neighbour = rotation_index(self.generations[position - 1].path, self.base)
-            if neighbour is None or neighbour >= index or self.generations[position - 1].over:
+        while position and age is not None:
+            before = self.generations[position - 1]
+            before_age = rotation_age(before.path, self.base)
+            if before.over or before.links == 0 or before_age is None or before_age >= age:
                 break
             position -= 1
         return self._insert(position, path, handle, found, now_s)
 
-    def after(self, generation: Generation, handle: Handle, found: FileStat, now_s: float) -> Generation:
+    def after(self, generation: Generation, path: str, handle: Handle, found: FileStat, now_s: float) -> Generation:
         """Add what a truncated file holds now as the generation that follows."""
-        return self._insert(self.generations.index(generation) + 1, generation.path, handle, found, now_s)
+        return self._insert(self.generations.index(generation) + 1, path, handle, found, now_s)
 
     def _insert(self, position: int, path: str, handle: Handle, found: FileStat, now_s: float) -> Generation:
-        before = self.generations[position - 1].order if position else None
-        after = self.generations[position].order if position < len(self.generations) else None
-        if after is None:
-            order = max(self.newest_given_order, -1 if before is None else before) + _ORDER_STEP
+        if position == len(self.generations):
+            order = self.newest_order + _ORDER_STEP
+            self.newest_order = order
         else:
-            order = (after - _ORDER_STEP if before is None else before + after) // (1 if before is None else 2)
+            before = self.generations[position - 1].order if position else self._forgotten_order
+            order = (before + self.generations[position].order) // 2
         generation = Generation(self.id, self.base, order, path, handle, found, now_s)
         self.generations.insert(position, generation)
         return generation
 
-    def superseded(self, generation: Generation) -> bool:
-        """Whether the log goes on elsewhere: in a newer generation, or nowhere, the file having lost its name."""
-        return generation is not self.generations[-1] or generation.links == 0
+    def take(self, generation: Generation) -> None:
+        """Add a generation that a checkpoint knows, where its order says."""
+        insort(self.generations, generation, key=lambda known: known.order)
+        self.newest_order = max(self.newest_order, generation.order)
+        if generation.given_out:
+            self.newest_given_order = max(self.newest_given_order, generation.order)
 
-    def unread(self) -> Iterator[Generation]:
-        """The generations with something to give out, oldest first."""
-        return (
-            generation for generation in self.generations if generation.handle is not None and generation.unread > 0
-        )
+    def forget(self, generation: Generation) -> None:
+        """Drop a generation. Its order is not used again."""
+        if generation is self.generations[0]:
+            self._forgotten_order = generation.order
+        self.generations.remove(generation)
+
+    def left(self, generation: Generation) -> bool:
+        """Whether the log goes on in a newer generation."""
+        return generation is not self.generations[-1]
 
 
 def chain_id(base: str, key: FileKey, taken: frozenset[str]) -> str:

@@ -12,11 +12,12 @@ from otel_bridge.sources.files import FileKey
 class Chunk:
     """Bytes of one generation, directly after those given out before.
 
-    `generation` names the bytes of one file between two truncations: unique over all chains, the same after a restart;
-    half a line at the end of `data` is completed by the generation's next chunk, so lines are split per generation, not
-    per chain. `start_byte` is the offset of `data[0]` in the file. `ends_generation` says that no more is expected: half
-    a line that is left counts if it parses, else it is reported. (If a second writer appends after all, more chunks
-    follow, and another end.) `late` marks bytes of an older generation that were written after a newer one was begun.
+    `generation` names the bytes of one file between two truncations, unique over all chains and kept over a restart.
+    Half a line at the end of `data` is completed by the generation's next chunk, so lines are split per generation, not
+    per chain. `start_byte` is the offset of `data[0]` in the file. `ends_generation` says that no more is expected:
+    half a line that is left counts if it parses, else it is reported. (If a second writer appends after all, more
+    chunks follow, and another end.) `late` marks bytes of an older generation that were written after a newer one was
+    begun.
     """
 
     chain: str

@@ -4,38 +4,33 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from enum import StrEnum
+from dataclasses import replace
 
 from otel_bridge.sources.chain import Chain
 from otel_bridge.sources.chunk import ChainStatistics, Chunk, Statistics
-from otel_bridge.sources.files import FileKey, Files, LocalFiles, NotRegularError, reason
+from otel_bridge.sources.files import Files, LocalFiles
 from otel_bridge.sources.generation import ChangedError, Generation
+from otel_bridge.sources.holding import Caps, InUse, end_is_due, wake
 from otel_bridge.sources.identity import Checkpoint
+from otel_bridge.sources.looking import Looker
 from otel_bridge.sources.notices import Notice, NoticeKind
-from otel_bridge.sources.places import Folders, Place, Sighting, expand, sightings
-from otel_bridge.sources.placing import place
-from otel_bridge.sources.roster import Candidate, Roster
+from otel_bridge.sources.roster import Roster
+from otel_bridge.sources.starting import Start
 
 BLOCK_BYTES = 262_144
-QUIET_S = 10.0
-_EXPAND_S = 2.0
 
 
-class Start(StrEnum):
-    """Where a file that no checkpoint knows is begun."""
-
-    AUTO = "auto"
-    BEGINNING = "beginning"
-    NOW = "now"
+def _unknown_use(_: object) -> None:
+    return None
 
 
 class Follower:
     """Follows the logs that paths, folders and globs mean. All methods may be called from any thread.
 
     `look` opens and notes, `read` gives out bytes; neither waits for the other's caller, so that looking goes on while
-    nobody reads. `patterns` is a function where the places change over time (discovery.py).
+    nobody reads. `patterns` is a function where the places change over time (discovery.py). `in_use` says whether a
+    process writes to a file (processes.py).
     """
 
     def __init__(
@@ -44,146 +39,111 @@ class Follower:
         *,
         start: Start = Start.AUTO,
         files: Files | None = None,
+        in_use: InUse = _unknown_use,
+        caps: Caps | None = None,
         monotonic_s: Callable[[], float] = time.monotonic,
         unix_s: Callable[[], float] = time.time,
     ) -> None:
-        self._patterns = patterns if callable(patterns) else lambda: patterns
-        self._start = start
         self._files = LocalFiles() if files is None else files
+        self._in_use = in_use
         self._monotonic_s = monotonic_s
-        self._unix_s = unix_s
         self._lock = threading.Lock()
-        self._folders = Folders(self._files)
-        self._places: tuple[Place, ...] = ()
-        self._expanded_s: float | None = None
         self._roster = Roster()
-        self._turns: deque[Chain] = deque()
-        self._notices: list[Notice] = []
-        self._gone: list[str] = []
-        self._unreadable: set[str] = set()
-        self._to_restore: list[Checkpoint] = []
+        self._ready: dict[str, Chain] = {}
+        self._late: set[str] = set()
+        self._looker = Looker(
+            self._roster,
+            self._files,
+            patterns if callable(patterns) else lambda: patterns,
+            start,
+            in_use,
+            caps or Caps(),
+            unix_s,
+        )
 
     def restore(self, checkpoints: Iterable[Checkpoint]) -> None:
         """Go on where these say. To be called before the first look."""
-        self._to_restore = list(checkpoints)
+        self._looker.to_restore = list(checkpoints)
 
     def look(self) -> bool:
         """Open what is new, note names and sizes; whether there is something to read. Never waits for a reader."""
         with self._lock:
             now_s = self._monotonic_s()
-            if self._expanded_s is None or now_s - self._expanded_s >= _EXPAND_S:
-                self._places = expand(self._patterns())
-                self._expanded_s = now_s
-            found, _ = sightings(self._places, self._folders, self._files, now_s)
-            self._note(found, now_s)
-            return self._observe(now_s)
+            self._looker.look(now_s)
+            for chain in self._roster.chains.values():
+                if chain.id not in self._ready and any(self._due(found, now_s) for found in chain.generations):
+                    self._ready[chain.id] = chain
+            return bool(self._ready)
 
-    def _note(self, found: Sequence[Sighting], now_s: float) -> None:
-        candidates = [*self._roster.waiting.values()]
-        named: set[FileKey] = set()
-        for sighting in found:
-            named.add(sighting.key)
-            generation = self._roster.by_key.get(sighting.key)
-            if generation is not None:
-                generation.path = sighting.path
-                generation.absent_since_s = None
-            elif sighting.key in self._roster.waiting:
-                self._roster.waiting[sighting.key].path = sighting.path
-            elif sighting.key not in self._roster.ignored and (candidate := self._open(sighting)) is not None:
-                candidates.append(candidate)
-        for generation in self._roster.generations():
-            if generation.key not in named and generation.absent_since_s is None:
-                generation.absent_since_s = now_s
-        for generation in place(self._roster, candidates, now_s):
-            chain = self._roster.chains[generation.chain]
-            if chain not in self._turns:
-                self._turns.append(chain)
+    def folders(self) -> frozenset[tuple[str, int, int]]:
+        """The folders to watch that are there now: path, device and inode (a folder that was made anew is another)."""
+        with self._lock:
+            return self._looker.folders()
 
-    def _open(self, sighting: Sighting) -> Candidate | None:
-        try:
-            handle = self._files.open(sighting.path)
-        except FileNotFoundError:
-            return None
-        except NotRegularError:
-            return None
-        except OSError as error:
-            if sighting.path not in self._unreadable:
-                self._unreadable.add(sighting.path)
-                text = f"cannot read {sighting.path}: {reason(error)}; looking again"
-                self._notices.append(Notice(NoticeKind.UNREADABLE, sighting.path, text))
-            return None
-        self._unreadable.discard(sighting.path)
-        stat = handle.stat()
-        if stat.key in self._roster.by_key:
-            handle.close()
-            return None
-        return Candidate(sighting.path, stat.key, handle, stat, sighting.own)
-
-    def _observe(self, now_s: float) -> bool:
-        readable = False
-        for generation in list(self._roster.generations()):
-            if generation.handle is None:
-                continue
-            try:
-                generation.observe(now_s)
-            except ChangedError:
-                self._truncated(generation, now_s)
-            readable = readable or generation.unread > 0 or self._end_is_due(generation, now_s)
-        return readable
-
-    def _truncated(self, generation: Generation, now_s: float) -> None:
-        raise NotImplementedError
-
-    def _end_is_due(self, generation: Generation, now_s: float) -> bool:
-        return (
-            not generation.end_given
-            and generation.unread == 0
-            and self._roster.chains[generation.chain].superseded(generation)
-            and now_s - generation.grown_s >= QUIET_S
-        )
+    def _due(self, generation: Generation, now_s: float) -> bool:
+        if generation.unread > 0:
+            return generation.handle is not None or generation.resting
+        return end_is_due(self._roster, generation, now_s, self._in_use)
 
     def read(self, max_bytes: int = 1_048_576) -> Sequence[Chunk]:
-        """The next bytes, at most about `max_bytes` in all: of each chain in turn, of a chain the oldest first."""
+        """The next bytes, at most about `max_bytes` in all: of each chain in turn, of a chain the oldest first.
+
+        Gives nothing that the last look did not find; after a call that gives nothing, look again.
+        """
         with self._lock:
             now_s = self._monotonic_s()
             chunks: list[Chunk] = []
-            left = max_bytes
-            for _ in range(len(self._turns)):
-                if left <= 0:
-                    break
-                chain = self._turns[0]
-                self._turns.rotate(-1)
-                for chunk in self._read_chain(chain, min(left, BLOCK_BYTES), now_s):
-                    left -= len(chunk.data)
-                    chunks.append(chunk)
+            left_bytes = max_bytes
+            while self._ready and left_bytes > 0:
+                name, chain = next(iter(self._ready.items()))
+                del self._ready[name]
+                read = self._read_chain(chain, min(left_bytes, BLOCK_BYTES), now_s)
+                chunks += read
+                left_bytes -= sum(len(chunk.data) for chunk in read)
+                if read and any(self._due(found, now_s) for found in chain.generations):
+                    self._ready[name] = chain  # at the end of the line: the other chains come first
             return chunks
 
     def _read_chain(self, chain: Chain, max_bytes: int, now_s: float) -> list[Chunk]:
-        chunks = []
-        for generation in chain.generations:
-            if max_bytes <= 0:
-                break
-            data = b""
-            if generation.handle is not None:
-                start, data = generation.read(max_bytes)
-                max_bytes -= len(data)
-            ends = not data and self._end_is_due(generation, now_s)
-            if not data and not ends:
+        """The next bytes of the oldest generation that has any, and the ends that are due before it."""
+        chunks: list[Chunk] = []
+        for generation in list(chain.generations):
+            if not self._due(generation, now_s):
                 continue
-            late = generation.order < chain.newest_given_order
+            if generation.unread == 0:
+                generation.end_given = True
+                chunks.append(self._chunk(chain, generation, generation.position, b""))
+                continue
+            try:
+                if generation.resting and not wake(self._files, generation, to_read=True):
+                    continue
+                start, data = generation.read(max_bytes)
+            except ChangedError:
+                self._looker.changed(generation, now_s)
+                self._ready[chain.id] = chain
+                return chunks
+            except OSError as error:
+                self._looker.cannot_read(generation.path, error)
+                continue
             if data:
-                chain.newest_given_order = max(chain.newest_given_order, generation.order)
-            generation.end_given = ends
-            start = start if data else generation.position
-            chunks.append(Chunk(chain.id, generation.id, generation.path, start, data, ends, late))
-            if data and generation.unread > 0:
-                break
+                chunks.append(self._chunk(chain, generation, start, data))
+                return chunks
         return chunks
+
+    def _chunk(self, chain: Chain, generation: Generation, start: int, data: bytes) -> Chunk:
+        late = bool(data) and generation.order < chain.newest_given_order
+        if late and generation.id not in self._late:
+            self._late.add(generation.id)
+            text = f"{generation.path} still grew after it was rotated away (a second writer?); its lines come late"
+            self._roster.say(NoticeKind.LATE_LINES, generation, text)
+        if data:
+            chain.newest_given_order = max(chain.newest_given_order, generation.order)
+        return Chunk(chain.id, generation.id, generation.path, start, data, not data, late)
 
     def notices(self) -> Sequence[Notice]:
         """What happened since the last call."""
         with self._lock:
-            notices, self._notices = self._notices, []
+            notices, self._roster.notices = self._roster.notices, []
             return notices
 
     def checkpoint(
@@ -194,55 +154,68 @@ class Follower:
         `ended` says that the chunk with `ends_generation` is delivered too. Raises KeyError for an unknown generation.
         """
         with self._lock:
-            return self._roster.by_id[generation].checkpoint(offset_bytes, last_entry_ms, ended)
+            found = self._roster.by_id[generation]
+            found.delivered = offset_bytes
+            found.last_entry_ms = found.last_entry_ms if last_entry_ms is None else last_entry_ms
+            saved = self._save(found)
+            return replace(saved, ended=True) if ended else saved
+
+    def _save(self, generation: Generation) -> Checkpoint:
+        try:
+            saved = generation.checkpoint()
+        except ChangedError:
+            self._looker.changed(generation, self._monotonic_s())
+            saved = generation.checkpoint()
+        self._roster.unsaved.pop(generation.id, None)
+        return saved
 
     def unsaved(self) -> Sequence[Checkpoint]:
         """Checkpoints of files that were found, renamed or have grown since theirs was made: to be committed with any
         batch, or once a second, so that even files of which nothing is read yet are known after a crash."""
         with self._lock:
-            return [
-                generation.as_saved(generation.released)
-                for generation in self._roster.generations()
-                if generation.saved != (generation.delivered, generation.size, generation.path)
-            ]
+            return [self._save(generation) for generation in list(self._roster.unsaved.values())]
 
     def release(self, generation: str) -> None:
-        """Say that the end of this generation is committed: its descriptor can be closed once its file has no name."""
+        """Say that the end of this generation is committed: it can be forgotten once its file has no name."""
         with self._lock:
-            if (known := self._roster.by_id.get(generation)) is not None:
-                known.released = True
+            found = self._roster.by_id.get(generation)
+            if found is not None and found.end_given:
+                found.released = True
 
     def gone(self) -> Sequence[str]:
         """The generations, since the last call, whose checkpoints are of no use any more: to be deleted."""
         with self._lock:
-            gone, self._gone = self._gone, []
+            gone, self._roster.gone = self._roster.gone, []
             return gone
 
     def statistics(self) -> Statistics:
         """What is followed now."""
         with self._lock:
-            chains = [
+            now_s = self._monotonic_s()
+            chains = tuple(
                 ChainStatistics(
                     chain.id,
                     chain.base,
                     sum(generation.unread for generation in chain.generations),
-                    tuple(generation.key for generation in chain.generations),
+                    tuple(generation.key for generation in chain.generations if not generation.over),
                 )
                 for chain in self._roster.chains.values()
-            ]
-            held = [g for g in self._roster.generations() if g.handle is not None and g.links == 0]
+                if chain.generations
+            )
+            held = [found for found in self._roster.by_id.values() if found.handle and found.nameless(now_s)]
             return Statistics(
                 files=sum(len(chain.files) for chain in chains),
                 lag_bytes=sum(chain.lag_bytes for chain in chains),
                 held_files=len(held),
                 held_bytes=sum(generation.size for generation in held),
-                chains=tuple(chains),
+                chains=chains,
             )
 
     def close(self) -> None:
         """Close every descriptor. What was not read stays where the checkpoints say."""
         with self._lock:
-            for generation in self._roster.generations():
+            for generation in self._roster.by_id.values():
                 generation.close()
             for candidate in self._roster.waiting.values():
                 candidate.handle.close()
+            self._roster.waiting.clear()

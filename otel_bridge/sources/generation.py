@@ -5,16 +5,20 @@ from __future__ import annotations
 from otel_bridge.sources.files import FileKey, FileStat, Handle
 from otel_bridge.sources.identity import HEAD_BYTES, SEAM_BYTES, Checkpoint, digest, generation_id, seam_start
 
+QUIET_S = 10.0
+"""How long a file that the log has left must not grow before its end is believed."""
+
 
 class ChangedError(Exception):
     """The file does not continue what was read from it: it was truncated or rewritten."""
 
 
 class Generation:
-    """An open file that is read from front to back.
+    """A file that is read from front to back.
 
-    `position` is the end of what was given out, `size` the largest size seen (both bytes). `head` and the seam before
-    `position` are kept as bytes, so that every look and every read can tell whether it still is the same content.
+    `position` is the end of what was given out, `delivered` of what was delivered, `size` the largest size seen (all
+    bytes). The head of the file and the seam before `position` are kept as bytes, so that every look and every read can
+    tell whether it still is the same content.
     """
 
     def __init__(
@@ -28,6 +32,7 @@ class Generation:
         self.key: FileKey = found.key
         self.handle: Handle | None = handle
         self.position = 0
+        self.delivered = 0
         self.size = 0
         self.links = found.links
         self.head = b""
@@ -36,18 +41,26 @@ class Generation:
         self.given_out = False
         """Whether any byte was given out, now or before a restart."""
         self.over = False
-        """Nothing can follow any more (truncated, given up): the end is due without waiting."""
+        """Nothing can follow any more (truncated, given up, gone): the end is due without waiting."""
         self.end_given = False
         self.released = False
         self.last_entry_ms: int | None = None
-        self.saved: tuple[int, int, str] | None = None
-        self.delivered = 0
         self._seam = b""
+        self._saved_seam = (0, digest(b""))
 
     @property
     def unread(self) -> int:
         """Bytes known to exist that were not given out."""
         return self.size - self.position
+
+    @property
+    def resting(self) -> bool:
+        """Closed only to save a descriptor: nothing was unread, and its name leads back to it."""
+        return self.handle is None and not self.over
+
+    def nameless(self, now_s: float) -> bool:
+        """Whether no name leads to the file any more, as far as looking can tell."""
+        return self.links == 0 or (self.absent_since_s is not None and now_s - self.absent_since_s >= QUIET_S)
 
     def start_at(self, position: int) -> None:
         """Give nothing out before this offset. Raises OSError when the seam before it cannot be read."""
@@ -55,24 +68,42 @@ class Generation:
         start = seam_start(position)
         self._seam = self.handle.pread(position - start, start)
         self.position = self.delivered = position
+        self._saved_seam = (position, digest(self._seam))
+
+    def resume(self, checkpoint: Checkpoint) -> None:
+        """Go on where the checkpoint says; the caller has made sure that the file holds its head and seam."""
+        assert self.handle is not None
+        self.start_at(checkpoint.offset_bytes)
+        self.head = self.handle.pread(HEAD_BYTES, 0)
+        self.size = max(min(checkpoint.size_bytes, self.handle.stat().size_bytes), checkpoint.offset_bytes)
+        self.given_out = checkpoint.offset_bytes > 0
+        self.end_given = self.released = checkpoint.ended
+        self.last_entry_ms = checkpoint.last_entry_ms
+
+    def continued_in(self, handle: Handle) -> bool:
+        """Whether an open file holds what was read from this one, and at the same place.
+
+        Raises OSError when reading fails.
+        """
+        return (
+            handle.pread(len(self.head), 0) == self.head
+            and handle.pread(len(self._seam), self.position - len(self._seam)) == self._seam
+        )
 
     def observe(self, now_s: float) -> bool:
         """Ask the file for its size; whether it has grown. Raises ChangedError, and OSError as the system says."""
         assert self.handle is not None
         found = self.handle.stat()
         self.links = found.links
-        if found.size_bytes < self.size:
-            raise ChangedError
         if found.size_bytes == self.size:
             return False
-        head = self.handle.pread(HEAD_BYTES, 0)
-        if not head.startswith(self.head):
+        if found.size_bytes < self.size or not self.continued_in(self.handle):
             raise ChangedError
-        if self._seam and self.handle.pread(len(self._seam), self.position - len(self._seam)) != self._seam:
-            raise ChangedError
-        self.head = head
+        if len(self.head) < HEAD_BYTES:
+            self.head = self.handle.pread(HEAD_BYTES, 0)
         self.size = found.size_bytes
         self.grown_s = now_s
+        self.end_given = self.released = False
         return True
 
     def read(self, max_bytes: int) -> tuple[int, bytes]:
@@ -101,16 +132,22 @@ class Generation:
                 self.given_out = True
                 return start + len(fresh) - len(written), written
 
-    def checkpoint(self, offset_bytes: int, last_entry_ms: int | None, ended: bool) -> Checkpoint:
-        """The checkpoint for an offset up to which everything was delivered."""
-        if last_entry_ms is not None:
-            self.last_entry_ms = last_entry_ms
-        self.delivered = offset_bytes
-        return self.as_saved(ended)
+    def give_up(self) -> int:
+        """Take the rest for lost; how many bytes that are."""
+        lost_bytes = self.unread
+        self.size = self.position
+        self.over = True
+        self.close()
+        return lost_bytes
 
-    def as_saved(self, ended: bool) -> Checkpoint:
-        """The checkpoint for what was delivered last."""
-        self.saved = (self.delivered, self.size, self.path)
+    def close(self) -> None:
+        """Let the file go."""
+        if self.handle is not None:
+            self.handle.close()
+            self.handle = None
+
+    def checkpoint(self) -> Checkpoint:
+        """The checkpoint for what was delivered. Raises ChangedError when the file's bytes are not those any more."""
         return Checkpoint(
             chain=self.chain,
             order=self.order,
@@ -121,22 +158,22 @@ class Generation:
             head_bytes=len(self.head),
             head_hash=digest(self.head),
             offset_bytes=self.delivered,
-            seam_hash=digest(self._seam_before(self.delivered)),
+            seam_hash=self._seam_hash(self.delivered),
             size_bytes=self.size,
             last_entry_ms=self.last_entry_ms,
-            ended=ended,
+            ended=self.released or (self.over and self.delivered == self.size),
         )
 
-    def _seam_before(self, offset_bytes: int) -> bytes:
-        start = seam_start(offset_bytes)
-        if offset_bytes == self.position:
-            return self._seam[-(offset_bytes - start) :] if offset_bytes else b""
-        if self.handle is None:
-            return b""
-        return self.handle.pread(offset_bytes - start, start)
-
-    def close(self) -> None:
-        """Let the file go."""
-        if self.handle is not None:
-            self.handle.close()
-            self.handle = None
+    def _seam_hash(self, offset_bytes: int) -> str:
+        if self._saved_seam[0] != offset_bytes:
+            start = seam_start(offset_bytes)
+            if offset_bytes == self.position:
+                seam = self._seam
+            elif self.handle is None:
+                seam = b""
+            else:
+                seam = self.handle.pread(offset_bytes - start, start)
+                if not self.continued_in(self.handle):
+                    raise ChangedError
+            self._saved_seam = (offset_bytes, digest(seam))
+        return self._saved_seam[1]

@@ -13,18 +13,15 @@ _STEP_BYTES = 1_048_576
 _WINDOW_BITS = 31  # gzip, not zlib, with the largest window
 
 
-class TruncatedGzipError(Exception):
-    """The packed file ends before its end."""
-
-    def __init__(self) -> None:
-        super().__init__("the gzip data ends early")
+class DamagedGzipError(OSError):
+    """The packed data is cut off or not gzip."""
 
 
 class PackedHandle:
     """An open gzip file; offsets and sizes are those of the unpacked bytes.
 
     Meant for reading from front to back: going back unpacks from the beginning. Memory stays bounded however well the
-    file is packed. Reading raises TruncatedGzipError or zlib.error where the file is damaged.
+    file is packed. Reading raises DamagedGzipError where the file is damaged, after all before that was given out.
     """
 
     def __init__(self, packed: Handle) -> None:
@@ -47,7 +44,7 @@ class PackedHandle:
             try:
                 while self._unpack_more():
                     self._drop_before(self._window_start + len(self._window))
-            except (TruncatedGzipError, zlib.error):
+            except DamagedGzipError:
                 pass  # whoever reads up to there is told
             self._size_bytes = self._window_start + len(self._window)
             self._rewind()
@@ -62,7 +59,7 @@ class PackedHandle:
             try:
                 if not self._unpack_more():
                     break
-            except (TruncatedGzipError, zlib.error):
+            except DamagedGzipError:
                 if self._window_start + len(self._window) <= offset_bytes:
                     raise
                 break
@@ -88,9 +85,12 @@ class PackedHandle:
             if not self._raw:
                 if self._between_members:
                     return False
-                raise TruncatedGzipError
+                raise DamagedGzipError("the gzip data ends early")
             self._between_members = False
-            unpacked = self._unpacker.decompress(self._raw, _STEP_BYTES)
+            try:
+                unpacked = self._unpacker.decompress(self._raw, _STEP_BYTES)
+            except zlib.error as error:
+                raise DamagedGzipError(str(error)) from None
             self._raw = self._unpacker.unconsumed_tail
             if self._unpacker.eof:
                 self._raw = self._unpacker.unused_data

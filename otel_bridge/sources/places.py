@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
@@ -16,15 +16,17 @@ _MAGIC = re.compile(r"[*?\[]")
 _SETTLED_S = 0.1
 """How long a folder's time stamp must have stood still to prove that no name changed (clocks of file systems tick every
 4 to 10 ms, so that two changes can carry the same time)."""
+_TRIES = 3
 _LIST_ANYWAY_S = 5.0
 """How often a folder is listed whatever its time stamp says: some network file systems do not keep it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One folder and the names in it that are meant."""
+    """One folder and the names in it that are meant; `key` tells one place from another."""
 
     folder: str
+    key: tuple[str, str]
     means: Callable[[str], bool]
 
     def covers(self, name: str) -> bool:
@@ -60,81 +62,103 @@ def expand(patterns: Iterable[str]) -> tuple[Place, ...]:
         path = Path(pattern).expanduser().absolute()
         folder, name = split(str(path))
         if path.is_dir():
-            places[str(path), ""] = Place(str(path), is_log)
+            places[str(path), ""] = Place(str(path), (str(path), ""), is_log)
         elif _MAGIC.search(pattern) and not path.exists():
             for found in sorted(glob(folder, recursive=True)) if _MAGIC.search(folder) else [folder]:  # noqa: PTH207
-                places[found, name] = Place(found, _like(name))
+                places[found, name] = Place(found, (found, name), _like(name))
         else:
             folder, name = split(str(path.resolve()) if path.is_symlink() else str(path))
-            places[folder, name] = Place(folder, _named(name))
+            places[folder, name] = Place(folder, (folder, name), _named(name))
     return tuple(places.values())
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Listing:
-    modified_ns: int
-    device: int
+    """`stamp` is the folder's own number and time stamp, `changed_s` when that was first seen."""
+
+    stamp: tuple[FileKey, int]
     changed_s: float
     listed_s: float
     names: list[Name]
 
 
-class Folders:
-    """The names in the folders, asked for again only where something can have changed."""
+class Scan:
+    """What lies in the places, listed anew only where something can have changed."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
+        self._places: tuple[Place, ...] = ()
         self._listings: dict[str, _Listing] = {}
+        self._found: list[Sighting] | None = None
 
-    def names(self, folder: str, now_s: float) -> tuple[int, Sequence[Name]]:
-        """The folder's device and the names in it. Raises OSError as the system says."""
-        found = self._files.stat(folder)
+    def expand(self, patterns: Iterable[str]) -> None:
+        """Take the places from the patterns anew."""
+        places = expand(patterns)
+        if [place.key for place in places] != [place.key for place in self._places]:
+            self._places = places
+            self._listings = {}
+
+    def folders(self) -> frozenset[str]:
+        """The folders of all places, whether they are there or not."""
+        return frozenset(place.folder for place in self._places)
+
+    def look(self, now_s: float) -> tuple[Sequence[Sighting], Mapping[str, OSError], bool]:
+        """The files that lie in the places now, the folders that cannot be listed, and whether all is as before.
+
+        Packed files are left out: what they hold was in a plain file before.
+        """
+        failed: dict[str, OSError] = {}
+        same = self._found is not None
+        for folder in self.folders():
+            try:
+                same = self._list(folder, now_s) and same
+            except OSError as error:
+                failed[folder] = error
+                same = self._listings.pop(folder, None) is None and same
+        # What a link points to can change without a trace in the folder.
+        linked = any(name.inode is None for listing in self._listings.values() for name in listing.names)
+        if not same or linked or self._found is None:
+            self._found = self._sightings()
+        return self._found, failed, same and not linked
+
+    def _list(self, folder: str, now_s: float) -> bool:
+        """List a folder if need be; whether nothing has changed. Raises OSError as the system says."""
+        found = self._files.stat(folder or "/")
         known = self._listings.get(folder)
-        same = known is not None and (known.modified_ns, known.device) == (found.modified_ns, found.key.device)
-        if known is not None and same:
+        stamp = (found.key, found.modified_ns)
+        if known is not None and known.stamp == stamp:
             settled = known.listed_s - known.changed_s >= _SETTLED_S
             if settled and now_s - known.listed_s < _LIST_ANYWAY_S:
-                return known.device, known.names
-        changed_s = known.changed_s if known is not None and same else now_s
-        # A listing is not one moment: a name that is renamed meanwhile can be missed, but then the time stamp moves.
-        names = self._files.list(folder)
-        self._listings[folder] = _Listing(found.modified_ns, found.key.device, changed_s, now_s, names)
-        return found.key.device, names
+                return True
+        changed_s = known.changed_s if known is not None and known.stamp == stamp else now_s
+        names = self._files.list(folder or "/")
+        for _ in range(_TRIES):
+            # A listing is not one moment: a name that is renamed meanwhile can be missed, so none may have been.
+            after = self._files.stat(folder or "/")
+            if (after.key, after.modified_ns) == stamp:
+                break
+            stamp = (after.key, after.modified_ns)
+            names = self._files.list(folder or "/")
+        same = known is not None and known.stamp[0] == stamp[0] and known.names == names
+        self._listings[folder] = _Listing(stamp, changed_s, now_s, names)
+        return same
 
-    def forget(self, folder: str) -> None:
-        """List the folder anew when it is asked for next."""
-        self._listings.pop(folder, None)
-
-
-def sightings(
-    places: Sequence[Place], folders: Folders, files: Files, now_s: float
-) -> tuple[list[Sighting], dict[str, OSError]]:
-    """The files that lie in the places now, and the folders that cannot be listed.
-
-    Packed files are left out: what they hold was in a plain file before.
-    """
-    seen: dict[str, Sighting] = {}
-    failed: dict[str, OSError] = {}
-    for place in places:
-        if place.folder in failed:
-            continue
-        try:
-            device, names = folders.names(place.folder, now_s)
-        except OSError as error:
-            failed[place.folder] = error
-            continue
-        for name, inode in names:
-            if name.endswith(COMPRESSED) or not place.covers(name):
-                continue
-            path = join(place.folder, name)
-            own = place.means(name)
-            if (known := seen.get(path)) is not None:
-                seen[path] = Sighting(path, known.key, known.own or own)
-            elif inode is not None:
-                seen[path] = Sighting(path, FileKey(device, inode), own)
-            else:
-                try:
-                    seen[path] = Sighting(path, files.stat(path).key, own)
-                except OSError:
-                    continue  # a link to nothing
-    return list(seen.values()), failed
+    def _sightings(self) -> list[Sighting]:
+        seen: dict[str, Sighting] = {}
+        for place in self._places:
+            listing = self._listings.get(place.folder)
+            for name, inode in () if listing is None else listing.names:
+                if name.endswith(COMPRESSED) or not place.covers(name):
+                    continue
+                path = join(place.folder, name)
+                own = place.means(name)
+                if (known := seen.get(path)) is not None:
+                    seen[path] = Sighting(path, known.key, known.own or own)
+                elif inode is not None and listing is not None:
+                    seen[path] = Sighting(path, FileKey(listing.stamp[0].device, inode), own)
+                else:
+                    try:
+                        seen[path] = Sighting(path, self._files.stat(path).key, own)
+                    except OSError:
+                        continue  # a link to nothing
+        return list(seen.values())

@@ -2,108 +2,140 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
+from enum import Enum
 
-from otel_bridge.sources.chain import Chain, rotation_index
+from otel_bridge.sources.chain import Chain, rotation_age
 from otel_bridge.sources.generation import Generation
 from otel_bridge.sources.identity import HEAD_BYTES, SEAM_BYTES
 from otel_bridge.sources.names import join, rotations, split
-from otel_bridge.sources.roster import Candidate, Ignored, Roster
+from otel_bridge.sources.roster import Candidate, Roster
 from otel_bridge.sources.succession import continues, glimpse
 
+_ALIKE_S = 2.0
+"""How long a short file that begins like a known one is given to become different."""
 
-def place(roster: Roster, candidates: Sequence[Candidate], now_s: float) -> list[Generation]:
+
+class _Kind(Enum):
+    NEW = "new"
+    COPY = "copy"
+    UNCLEAR = "unclear"
+
+
+def place(
+    roster: Roster, candidates: Sequence[Candidate], now_s: float, cannot_read: Callable[[str, OSError], None]
+) -> list[Generation]:
     """Put every candidate where it belongs; the new generations are given back, those of one chain oldest first.
 
     A candidate that cannot be judged yet is put into `roster.waiting`, open, and asked about again in the next look.
-    Raises OSError when a file cannot be read.
     """
-    originals = [candidate for candidate in candidates if not _is_copy(roster, candidate)]
-    roots: dict[str, Candidate] = {candidate.path: candidate for candidate in originals}
+    beside = {candidate.path: candidate for candidate in candidates}
     members: list[tuple[int, Chain, Candidate]] = []
     # Short names first: what another one may be a rotated part of is judged before it.
-    for candidate in sorted(originals, key=lambda candidate: (len(candidate.path), candidate.path)):
+    for candidate in sorted(candidates, key=lambda candidate: (len(candidate.path), candidate.path)):
         roster.waiting.pop(candidate.key, None)
-        chain = _chain_of(roster, candidate, roots)
-        if chain is None and (not candidate.own or _base_may_come(candidate)):
-            _wait(roster, candidate)
-        else:
-            chain = chain or roster.new_chain(candidate.path, candidate.key)
-            members.append((rotation_index(candidate.path, chain.base) or 0, chain, candidate))
-    placed = []
-    for _, chain, candidate in sorted(members, key=lambda member: -member[0]):
-        generation = chain.place(candidate.path, candidate.handle, candidate.found, now_s)
-        placed.append(roster.add(generation))
-    return placed
+        roster.copies.pop(candidate.key, None)
+        if candidate.key in roster.by_key:
+            candidate.handle.close()
+            continue
+        try:
+            chain = _chain_for(roster, candidate, beside, now_s)
+        except OSError as error:
+            cannot_read(candidate.path, error)
+            chain = None
+        if chain is not None:
+            members.append((rotation_age(candidate.path, chain.base) or 0, chain, candidate))
+        elif candidate.key not in roster.copies:
+            candidate.waited = True
+            roster.waiting[candidate.key] = candidate
+    return [
+        roster.add(chain.place(candidate.path, candidate.handle, candidate.found, now_s))
+        for _, chain, candidate in sorted(members, key=lambda member: -member[0])
+    ]
 
 
-def _wait(roster: Roster, candidate: Candidate) -> None:
-    candidate.looks += 1
-    roster.waiting[candidate.key] = candidate
+def _chain_for(roster: Roster, candidate: Candidate, beside: dict[str, Candidate], now_s: float) -> Chain | None:
+    """The chain that the candidate belongs to, made if need be; None where it is a copy or cannot be judged yet.
+
+    Raises OSError when a file cannot be read.
+    """
+    kind = _judge(roster, candidate, now_s)
+    if kind is _Kind.COPY:
+        roster.copies[candidate.key] = candidate.handle.stat().size_bytes
+        candidate.handle.close()
+        return None
+    if kind is _Kind.UNCLEAR:
+        return None
+    if (chain := _chain_of(roster, candidate, beside)) is not None:
+        return chain
+    if not candidate.own or _base_may_come(candidate):
+        return None
+    return roster.new_chain(candidate.path, candidate.key)
 
 
 def _base_may_come(candidate: Candidate) -> bool:
-    """While winston rotates the base name is missing for up to 4 ms: a name that can be a rotated one waits a look."""
-    return candidate.looks == 0 and candidate.found.size_bytes > 0 and bool(rotations(split(candidate.path)[1]))
+    """While winston rotates, the base name is missing for up to 4 ms: a name that can be a rotated one waits a look."""
+    return not candidate.waited and bool(rotations(split(candidate.path)[1]))
 
 
-def _chain_of(roster: Roster, candidate: Candidate, roots: dict[str, Candidate]) -> Chain | None:
+def _chain_of(roster: Roster, candidate: Candidate, beside: dict[str, Candidate]) -> Chain | None:
     if (chain := roster.by_base.get(candidate.path)) is not None:
         return chain
     folder, name = split(candidate.path)
     for root, _ in rotations(name):
-        base = join(folder, root)
-        chain = roster.by_base.get(base)
-        if chain is None:
-            continue
-        current = chain.generations[-1] if chain.generations else None
-        beside = roots.get(base)
-        if current is None and beside is None:
-            continue
-        displaced = current is not None and (current.path != base or current.links == 0)
-        if displaced or _follows(candidate, current, beside):
+        chain = roster.by_base.get(join(folder, root))
+        if chain is not None and _is_part(candidate, chain, beside.get(chain.base)):
             return chain
     return None
 
 
-def _follows(candidate: Candidate, current: Generation | None, beside: Candidate | None) -> bool:
-    """Whether the log that lies at the base now can be what the candidate's writer went on with."""
-    newer = beside.handle if beside is not None else None if current is None else current.handle
+def _is_part(candidate: Candidate, chain: Chain, new_base: Candidate | None) -> bool:
+    """Whether a file with a rotated name is what lay at the chain's base before.
+
+    It is when the base has changed hands since the last look; else what lies at the base decides by its times.
+    """
+    current = chain.generations[-1] if chain.generations else None
+    if current is not None and (current.path != chain.base or current.links == 0):
+        return True
+    newer = new_base.handle if new_base is not None else None if current is None else current.handle
     return newer is not None and continues(glimpse(candidate.handle), glimpse(newer))
 
 
-def _is_copy(roster: Roster, candidate: Candidate) -> bool:
-    """Whether the candidate holds what is known already (copytruncate's copy); such a file is never read from 0.
+def _judge(roster: Roster, candidate: Candidate, now_s: float) -> _Kind:
+    """Whether a file repeats what is known already: copytruncate's copy, a backup.
 
-    While it is still being written it may be too short to tell; then it waits.
+    Logs can begin alike without being copies (vector #25079; opentelemetry-collector-contrib #19765, #20851), and a
+    copy that is still being written is short: what cannot be told yet is asked again.
     """
     folder, name = split(candidate.path)
     size = candidate.handle.stat().size_bytes
-    if size == 0:
-        if candidate.path in roster.by_base or not any(
-            join(folder, root) in roster.by_base for root, _ in rotations(name)
-        ):
-            return False
-        _wait(roster, candidate)
-        return True
-    original = copied_from(roster.generations(), candidate)
-    if original is None:
-        return False
-    roster.waiting.pop(candidate.key, None)
-    roster.ignored[candidate.key] = Ignored(candidate.path, size)
-    candidate.handle.close()
-    return True
-
-
-def copied_from(generations: Iterable[Generation], candidate: Candidate) -> Generation | None:
-    """The generation whose bytes the candidate repeats from the first to its last, as far as three samples show."""
-    size = candidate.handle.stat().size_bytes
     head = candidate.handle.pread(HEAD_BYTES, 0)
-    tail_start = max(0, size - SEAM_BYTES)
-    tail = candidate.handle.pread(SEAM_BYTES, tail_start)
-    for generation in generations:
-        if generation.handle is None or generation.size < size or not generation.head.startswith(head):
-            continue
-        if generation.handle.pread(len(tail), tail_start) == tail:
-            return generation
-    return None
+    rotated = any(join(folder, root) in roster.by_base for root, _ in rotations(name))
+    if not head:
+        return _Kind.UNCLEAR if rotated else _Kind.NEW
+    alike = [known for known in roster.by_id.values() if known.head and _alike(known.head, head)]
+    if not alike:
+        return _Kind.NEW
+    if len(head) < HEAD_BYTES:
+        return _Kind.UNCLEAR if rotated or now_s - candidate.since_s < _ALIKE_S else _Kind.NEW
+    if any(_repeats(known, candidate, size) for known in alike):
+        return _Kind.COPY
+    # The original may have been cut just now, or hold more than when it was last looked at.
+    return _Kind.NEW if candidate.waited else _Kind.UNCLEAR
+
+
+def _alike(one: bytes, other: bytes) -> bool:
+    return one.startswith(other) or other.startswith(one)
+
+
+def _repeats(known: Generation, candidate: Candidate, size: int) -> bool:
+    """Whether all of the candidate stands in the known file too, as far as samples show."""
+    if known.handle is None:
+        return size == known.position and known.continued_in(candidate.handle)
+    if known.handle.stat().size_bytes < size:
+        return False
+    last = size - SEAM_BYTES
+    return all(
+        known.handle.pread(SEAM_BYTES, offset) == candidate.handle.pread(SEAM_BYTES, offset)
+        for offset in (last, last // 2, 3 * last // 4)
+    )

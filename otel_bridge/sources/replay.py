@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 from otel_bridge.errors import SourceError
 from otel_bridge.sources.files import FileKey, Files, Handle, LocalFiles, NotRegularError, reason
 from otel_bridge.sources.names import is_log, join, rotations, split
-from otel_bridge.sources.packed import GZIP_MAGIC, PackedHandle, TruncatedGzipError
+from otel_bridge.sources.packed import GZIP_MAGIC, DamagedGzipError, PackedHandle
 from otel_bridge.sources.succession import Glimpse, continues, glimpse
 
 BLOCK_BYTES = 1_048_576
@@ -61,7 +60,7 @@ def read_blocks(path: str, block_bytes: int = BLOCK_BYTES) -> Iterator[bytes]:
         while data := handle.pread(block_bytes, offset):
             offset += len(data)
             yield data
-    except (TruncatedGzipError, zlib.error) as error:
+    except DamagedGzipError as error:
         message = f"{path} is damaged after {offset} unpacked bytes ({error})"
         raise SourceError(message, "what came before was read") from None
     except OSError as error:
@@ -102,7 +101,7 @@ def _members(paths: Iterable[str]) -> list[_Member]:
                 continue
             seen.add(key)
             members.append(_Member(path, glimpse(handle)))
-        except TruncatedGzipError as error:
+        except DamagedGzipError as error:
             raise SourceError(f"{path} is damaged ({error})") from None
         except OSError as error:
             raise SourceError(f"cannot read {path}: {reason(error)}", "check its permissions") from None

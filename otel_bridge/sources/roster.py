@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from otel_bridge.sources.chain import Chain, chain_id
 from otel_bridge.sources.files import FileKey, FileStat, Handle
 from otel_bridge.sources.generation import Generation
+from otel_bridge.sources.notices import Notice, NoticeKind
+
+_MAX_EMPTY_CHAINS = 1_000
+"""So many chains are kept, so that one whose files were all deleted goes on when its name is there again."""
 
 
 @dataclass(slots=True)
 class Candidate:
-    """An open file that belongs to no chain yet. `looks` counts for how many looks it waited for more evidence."""
+    """An open file that belongs to no chain yet; since when it waits for more evidence, and whether it did before."""
 
     path: str
     key: FileKey
     handle: Handle
     found: FileStat
     own: bool
-    looks: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Ignored:
-    """A file that is not read because its bytes are known: a copy. `size_bytes` is how much of it is."""
-
-    path: str
-    size_bytes: int
+    since_s: float
+    waited: bool = False
 
 
 class Roster:
-    """The chains and which file belongs to which."""
+    """The chains, which file belongs to which, and what is to be said about them.
+
+    `copies` are files that are not read because their bytes are known, with their size when that was found.
+    `unsaved` holds the generations that the state does not know as they are now, `gone` the ids of those to be deleted.
+    """
 
     def __init__(self) -> None:
         self.chains: dict[str, Chain] = {}
@@ -39,38 +39,52 @@ class Roster:
         self.by_key: dict[FileKey, Generation] = {}
         self.by_id: dict[str, Generation] = {}
         self.waiting: dict[FileKey, Candidate] = {}
-        self.ignored: dict[FileKey, Ignored] = {}
+        self.copies: dict[FileKey, int] = {}
+        self.unsaved: dict[str, Generation] = {}
+        self.gone: list[str] = []
+        self.notices: list[Notice] = []
 
-    def generations(self) -> Iterator[Generation]:
-        """All generations, chain by chain, oldest first."""
-        for chain in self.chains.values():
-            yield from chain.generations
+    def say(self, kind: NoticeKind, generation: Generation, text: str, lost_bytes: int = 0) -> None:
+        """Note what happened to a generation; a loss begins where reading stopped."""
+        self.notices.append(Notice(kind, generation.path, text, generation.chain, generation.position, lost_bytes))
+
+    def add_chain(self, chain: Chain) -> Chain:
+        """Take in a chain."""
+        self.chains[chain.id] = self.by_base[chain.base] = chain
+        return chain
 
     def new_chain(self, base: str, key: FileKey) -> Chain:
         """Begin a chain whose newest file appears at `base`."""
         return self.add_chain(Chain(chain_id(base, key, frozenset(self.chains)), base))
 
-    def add_chain(self, chain: Chain) -> Chain:
-        """Take in a chain that was made elsewhere."""
-        self.chains[chain.id] = self.by_base[chain.base] = chain
-        return chain
-
     def add(self, generation: Generation) -> Generation:
         """Take in a generation of a known chain; from now on its file belongs to it."""
-        self.by_key[generation.key] = self.by_id[generation.id] = generation
+        self.by_key[generation.key] = self.by_id[generation.id] = self.unsaved[generation.id] = generation
         return generation
 
-    def move(self, generation: Generation, key: FileKey) -> None:
+    def move(self, generation: Generation, path: str, key: FileKey) -> None:
         """Say that a generation's bytes now lie in another file."""
         if self.by_key.get(generation.key) is generation:
             del self.by_key[generation.key]
-        generation.key = key
-        self.by_key[key] = generation
+        generation.path, generation.key, generation.absent_since_s = path, key, None
+        self.by_key[key] = self.unsaved[generation.id] = generation
+
+    def named(self, generation: Generation, path: str) -> None:
+        """Note where a generation's file lies now."""
+        generation.absent_since_s = None
+        if generation.path != path:
+            generation.path = path
+            self.unsaved[generation.id] = generation
 
     def forget(self, generation: Generation) -> None:
         """Drop a generation that is delivered and whose file is gone."""
         generation.close()
-        self.chains[generation.chain].generations.remove(generation)
+        chain = self.chains[generation.chain]
+        chain.forget(generation)
+        if not chain.generations and len(self.chains) > _MAX_EMPTY_CHAINS:
+            del self.chains[chain.id], self.by_base[chain.base]
         del self.by_id[generation.id]
+        self.unsaved.pop(generation.id, None)
         if self.by_key.get(generation.key) is generation:
             del self.by_key[generation.key]
+        self.gone.append(generation.id)

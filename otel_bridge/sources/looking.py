@@ -1,0 +1,259 @@
+"""One look: what lies where now, what is new, what has changed. Never waits for anybody."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Mapping, Sequence
+
+from otel_bridge.sources.changing import change
+from otel_bridge.sources.files import FileKey, Files, NotRegularError, reason
+from otel_bridge.sources.generation import ChangedError, Generation
+from otel_bridge.sources.holding import Caps, InUse, cap, rest, settle, wake
+from otel_bridge.sources.identity import Checkpoint
+from otel_bridge.sources.names import split
+from otel_bridge.sources.notices import Notice, NoticeKind
+from otel_bridge.sources.places import Scan, Sighting
+from otel_bridge.sources.placing import place
+from otel_bridge.sources.restoring import gap_notice, restore
+from otel_bridge.sources.roster import Candidate, Roster
+from otel_bridge.sources.starting import Start, Started, begins_at_end, start_at_end
+
+_EXPAND_S = 2.0
+"""How often the places themselves are asked for anew: folders that are not there yet, globs, what servers hold open."""
+_SETTLE_S = 1.0
+_PORTION = 64
+
+
+class Looker:
+    """What has to be remembered from one look to the next; everything about files is in the roster.
+
+    Not thread-safe: the follower's lock is held.
+    """
+
+    def __init__(
+        self,
+        roster: Roster,
+        files: Files,
+        patterns: Callable[[], Sequence[str]],
+        start: Start,
+        in_use: InUse,
+        caps: Caps,
+        unix_s: Callable[[], float],
+    ) -> None:
+        self.to_restore: list[Checkpoint] = []
+        self._roster = roster
+        self._files = files
+        self._patterns = patterns
+        self._start = start
+        self._in_use = in_use
+        self._caps = caps
+        self._unix_s = unix_s
+        self._since_s = unix_s()
+        self._scan = Scan(files)
+        self._expanded_s = self._settled_s = float("-inf")
+        self._first = True
+        self._open_questions = False
+        self._real_keys: dict[FileKey, FileKey] = {}
+        self._unreadable: set[str] = set()
+        self._removed: set[str] = set()
+        self._missing: list[Checkpoint] = []
+        self._turn = 0
+
+    def folders(self) -> frozenset[tuple[str, int, int]]:
+        """The folders of the places that are there: path, device, inode."""
+        there = set()
+        for folder in self._scan.folders():
+            try:
+                there.add((folder, *self._files.stat(folder or "/").key))
+            except OSError:
+                continue
+        return frozenset(there)
+
+    def look(self, now_s: float) -> None:
+        """Look once. `now_s` is monotonic."""
+        roster = self._roster
+        if now_s - self._expanded_s >= _EXPAND_S:
+            self._expanded_s = now_s
+            self._scan.expand(self._patterns())
+        settle_now = now_s - self._settled_s >= _SETTLE_S
+        if self.to_restore and (self._first or settle_now):
+            restored = restore(roster, self._files, self.to_restore, self._scan.folders(), now_s)
+            self._missing, self.to_restore = restored.missing, restored.denied
+        found, failed, same = self._scan.look(now_s)
+        for folder, error in failed.items():
+            self._cannot_list(folder, error)
+        if not same or self._open_questions or roster.waiting or roster.copies:
+            unknown = self._note(found, failed, now_s)
+        else:
+            unknown = []
+        self._observe(now_s, wake_resting=settle_now)
+        self._open_unknown(unknown, now_s)
+        if settle_now:
+            self._settled_s = now_s
+            settle(roster, now_s, self._in_use)
+        cap(roster, now_s, self._caps)
+        if self._missing:
+            roster.notices += [gap_notice(roster, checkpoint) for checkpoint in self._missing]
+            self._missing = []
+        self._first = False
+
+    def _note(self, found: Sequence[Sighting], failed: Mapping[str, OSError], now_s: float) -> list[Sighting]:
+        """Note the names of known files; give back the sightings of unknown ones."""
+        roster = self._roster
+        unknown: dict[FileKey, Sighting] = {}
+        named: set[FileKey] = set()
+        for sighting in found:
+            key = self._real_keys.get(sighting.key, sighting.key)
+            known = roster.by_key.get(key)
+            # Of several names of one file the one that it had stays.
+            if key in named and (known is None or sighting.path != known.path):
+                continue
+            named.add(key)
+            if known is not None:
+                roster.named(known, sighting.path)
+            elif (waiting := roster.waiting.get(key)) is not None:
+                waiting.path, waiting.own = sighting.path, sighting.own
+            elif not self._is_known_copy(key, sighting.path):
+                unknown[key] = sighting
+        for generation in roster.by_id.values():
+            lost_name = generation.key not in named and split(generation.path)[0] not in failed
+            if lost_name and generation.absent_since_s is None:
+                generation.absent_since_s = now_s
+        for key in [key for key in roster.copies if key not in named]:
+            del roster.copies[key]
+        self._open_questions = bool(unknown)
+        return list(unknown.values())
+
+    def _is_known_copy(self, key: FileKey, path: str) -> bool:
+        """Whether the file was found to be a copy, and is as it was then (else it is judged anew)."""
+        size = self._roster.copies.get(key)
+        try:
+            return size is not None and self._files.stat(path).size_bytes == size
+        except OSError:
+            return True
+
+    def _open_unknown(self, unknown: Sequence[Sighting], now_s: float) -> None:
+        """Open what is new and put it where it belongs, in portions, so that a folder full of logs exhausts nothing.
+
+        This comes after known files were observed: a copy is told by what is known of its original at this moment.
+        """
+        roster = self._roster
+        started = Started()
+        for begin in range(0, max(1, len(unknown)), _PORTION):
+            opened = [self._open(sighting, now_s) for sighting in unknown[begin : begin + _PORTION]]
+            candidates = [*roster.waiting.values(), *(candidate for candidate in opened if candidate is not None)]
+            known_chains = frozenset(roster.chains)
+            for generation in place(roster, candidates, now_s, self.cannot_read):
+                self._observe_one(generation, now_s)
+                if generation.chain not in known_chains:
+                    self._begin(generation, started)
+                elif roster.chains[generation.chain].generations[0] is not generation:
+                    text = f"{generation.base} was rotated; going on with the new {generation.path}"
+                    roster.say(NoticeKind.ROTATED, generation, text)
+            rest(roster, now_s, self._caps.open_files)
+        if (notice := started.notice()) is not None:
+            roster.notices.append(notice)
+
+    def _open(self, sighting: Sighting, now_s: float) -> Candidate | None:
+        try:
+            handle = self._files.open(sighting.path)
+        except (FileNotFoundError, NotRegularError):
+            return None
+        except OSError as error:
+            self.cannot_read(sighting.path, error)
+            return None
+        self._can_read(sighting.path)
+        found = handle.stat()
+        if found.key != sighting.key:
+            # The name went to another file meanwhile, or the listing numbers files differently (a mounted file).
+            self._real_keys[sighting.key] = found.key
+        if found.key in self._roster.by_key or found.key in self._roster.waiting:
+            handle.close()
+            return None
+        return Candidate(sighting.path, found.key, handle, found, sighting.own, now_s)
+
+    def _begin(self, generation: Generation, started: Started) -> None:
+        """Decide where the first file of a new log is begun."""
+        assert generation.handle is not None
+        try:
+            at_end = begins_at_end(
+                self._start,
+                generation.handle.stat().modified_ns / 1e9,
+                in_use=self._start is Start.AUTO and self._in_use(generation.key) is True,
+                first_look=self._first,
+                since_s=self._since_s,
+                now_s=self._unix_s(),
+            )
+            if at_end:
+                start_at_end(generation)
+                started.end.append(generation.path)
+            else:
+                started.beginning += 1
+        except OSError as error:
+            self.cannot_read(generation.path, error)
+
+    def _observe(self, now_s: float, *, wake_resting: bool) -> None:
+        generations = list(self._roster.by_id.values())
+        for generation in generations:
+            if generation.handle is not None:
+                self._observe_one(generation, now_s)
+        if wake_resting:
+            resting = [generation for generation in generations if generation.resting]
+            # Of very many quiet files only some are asked each time; the others wait for their turn.
+            self._turn = self._turn + _PORTION if self._turn + _PORTION < len(resting) else 0
+            for generation in resting[self._turn : self._turn + _PORTION]:
+                self._wake(generation, now_s)
+
+    def _wake(self, generation: Generation, now_s: float) -> None:
+        try:
+            if wake(self._files, generation):
+                self._observe_one(generation, now_s)
+        except FileNotFoundError:
+            pass  # it has lost its name; the next listing says so
+        except OSError as error:
+            self.cannot_read(generation.path, error)
+
+    def _observe_one(self, generation: Generation, now_s: float) -> None:
+        roster = self._roster
+        try:
+            if generation.observe(now_s):
+                roster.unsaved[generation.id] = generation
+        except ChangedError:
+            self.changed(generation, now_s)
+        except OSError as error:
+            self.cannot_read(generation.path, error)
+        else:
+            self._can_read(generation.path)
+        if generation.links == 0 and not roster.chains[generation.chain].left(generation):
+            self._say_removed(generation)
+
+    def changed(self, generation: Generation, now_s: float) -> None:
+        """A file was found to be another than it was: go on with what it holds now, and with the copy of what it held."""
+        try:
+            change(self._roster, self._files, generation, now_s).observe(now_s)
+        except OSError as error:
+            self.cannot_read(generation.path, error)
+
+    def _say_removed(self, generation: Generation) -> None:
+        if generation.id not in self._removed:
+            self._removed.add(generation.id)
+            text = f"{generation.path} was deleted; it is read to its end, and until its writer lets it go"
+            self._roster.say(NoticeKind.REMOVED, generation, text)
+
+    def cannot_read(self, path: str, error: OSError) -> None:
+        """Say once that a file or folder cannot be read; it is tried again in every look."""
+        if path in self._unreadable:
+            return
+        self._unreadable.add(path)
+        step = "raise the limit with `ulimit -n`" if error.errno in (errno.EMFILE, errno.ENFILE) else "trying again"
+        text = f"cannot read {path}: {reason(error)}; {step}"
+        self._roster.notices.append(Notice(NoticeKind.UNREADABLE, path, text))
+
+    def _can_read(self, path: str) -> None:
+        if path in self._unreadable:
+            self._unreadable.discard(path)
+            self._roster.notices.append(Notice(NoticeKind.READABLE_AGAIN, path, f"can read {path} again"))
+
+    def _cannot_list(self, folder: str, error: OSError) -> None:
+        if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
+            self.cannot_read(folder, error)
