@@ -7,6 +7,7 @@ OTEL_EXPORTER_OTLP_* variables. Importing this module imports grpcio, which cost
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,8 @@ from otel_bridge.settings import Compression, ExportSettings
 
 EXPORT_METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
+_METADATA_NAME = re.compile(r"[0-9a-z_.\-]+")
+
 # A channel that lost its backend tries again by itself, with waits that grow to two minutes; a backend that is back
 # should not have to wait for that.
 _CHANNEL_OPTIONS = (
@@ -44,7 +47,7 @@ class GrpcTransport:
         self.endpoint = target
         self.proxy = grpc_proxy_in_use(target)
         self._timeout_s = settings.timeout_s
-        self._metadata = tuple(settings.headers.items())
+        self._metadata = _metadata(settings)
         self._secrets = [value for value in settings.headers.values() if len(value) >= 6]
         compression = grpc.Compression.Gzip if settings.compression is Compression.GZIP else None
         is_direct = is_loopback(host_of_target(target))
@@ -54,7 +57,7 @@ class GrpcTransport:
         else:
             self._channel = grpc.secure_channel(target, _credentials(settings), options, compression)
         # Without serializers the bytes go as they are.
-        self._export = self._channel.unary_unary(EXPORT_METHOD)
+        self._export: grpc.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.unary_unary(EXPORT_METHOD)
 
     def send(self, body: bytes) -> Reply:
         """Call Export with `body` and wait for its status. Raises nothing that a network can cause."""
@@ -65,12 +68,20 @@ class GrpcTransport:
             for secret in self._secrets:
                 details = details.replace(secret, "...")
             return GrpcReply(error.code().name, details, _retry_after_s(error.trailing_metadata() or ()))
-        except ValueError as error:  # a channel that was closed, metadata that cannot be sent
+        except ValueError as error:  # the channel was closed
             return NotSent(str(error))
         return GrpcReply("OK", body=answer)
 
     def close(self) -> None:
         self._channel.close()
+
+
+def _metadata(settings: ExportSettings) -> tuple[tuple[str, str], ...]:
+    """The headers, if gRPC can send them: it refuses a call with others as if the spans were at fault."""
+    for number, name in enumerate(settings.headers, 1):
+        if not _METADATA_NAME.fullmatch(name) or name.startswith("grpc-") or name.endswith("-bin"):
+            raise SettingError(f"header {number} has a name that gRPC cannot send", "use letters, digits, _, - and .")
+    return tuple(settings.headers.items())
 
 
 def _credentials(settings: ExportSettings) -> Any:
