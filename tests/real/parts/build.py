@@ -132,11 +132,26 @@ PARTS: dict[str, Part] = {
         ),
         BuiltPart("winston", ("node", "npm"), (NPM_CI,), "node_modules/winston/package.json", "a few seconds"),
         DebianPart("logrotate"),
+        DebianPart("prometheus"),
+        BuiltPart(
+            "compose",
+            ("go",),
+            (("go", "build", "-trimpath", STRIPPED, "-o", "compose", "github.com/compose-spec/compose-go/v2/cmd"),),
+            "compose",
+            "half a minute",
+        ),
         BuiltPart(
             "collector",
             ("go",),
             (("go", "tool", "builder", "--config=builder.yaml", "--ldflags=-s -w"),),
             "out/collector",
+            "about 4 minutes",
+        ),
+        BuiltPart(
+            "gateway",
+            ("go",),
+            (("go", "tool", "builder", "--config=builder.yaml", "--ldflags=-s -w"),),
+            "out/gateway",
             "about 4 minutes",
         ),
         BuiltPart(
