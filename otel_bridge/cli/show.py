@@ -14,7 +14,9 @@ from otel_bridge.errors import SourceError
 
 @click.command("show")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--session", "session_id", metavar="ID", help="The session (or trace) to draw; the start of its id is enough.")
+@click.option(
+    "--session", "session_id", metavar="ID", help="The session (or trace) to draw; the start of its id is enough."
+)
 @click.option("--all", "show_all", is_flag=True, help="Every span; by default a long session is shortened.")
 @mapping_options
 def command(paths: tuple[str, ...], session_id: str | None, show_all: bool, **options: Any) -> None:

@@ -62,5 +62,6 @@ class Announcer:
     def malformed(self, line: Malformed) -> None:
         """Says that a line was skipped, and where it is: once a file and kind, then once a minute with a count."""
         self.repeated(
-            f"malformed {line.path} {line.flaw}", f"{line.path}: skipped the line at byte {line.start_byte}: {line.flaw}"
+            f"malformed {line.path} {line.flaw}",
+            f"{line.path}: skipped the line at byte {line.start_byte}: {line.flaw}",
         )

@@ -81,7 +81,9 @@ class Tail:
 
     def _commit_of(self, cut: Cut) -> Commit:
         checkpoints: dict[str, dict[str, object] | None] = {
-            point.generation: point.to_json() for point in self.follower.unsaved() if point.generation not in cut.offsets
+            point.generation: point.to_json()
+            for point in self.follower.unsaved()
+            if point.generation not in cut.offsets
         }
         for generation, offset_bytes in cut.offsets.items():
             ended = generation in cut.ended

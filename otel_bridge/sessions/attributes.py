@@ -194,4 +194,6 @@ def result_fields(entry: Entry) -> object:
     """The part of a result entry that is the result: its `response`, else all but the session and the expression."""
     if "response" in entry.fields:
         return entry.fields["response"]
-    return {name: value for name, value in entry.fields.items() if name not in _WITH_THE_SESSION and name != "expression"}
+    return {
+        name: value for name, value in entry.fields.items() if name not in _WITH_THE_SESSION and name != "expression"
+    }

@@ -184,7 +184,9 @@ class CallBook:
         tools = _MOVES_THE_DEBUGGEE if entry.kind == "debug:state" else _CAUSES.get(str(event), frozenset())
         fitting = [call for call in self.calls if call.tool in tools]
         stepping = [call for call in fitting if call.number == self.stepping]
-        placed = [call for call in fitting if call.key not in (None, ANY) and call.key == call_key(call.tool, entry.fields)]
+        placed = [
+            call for call in fitting if call.key not in (None, ANY) and call.key == call_key(call.tool, entry.fields)
+        ]
         return (stepping or placed[:1] or fitting[-1:] or self.calls[-1:])[-1]
 
     def to_json(self) -> dict[str, object]:

@@ -93,11 +93,11 @@ class PendingCreates:
         self.waiting = [create for create in self.waiting if create.session_id != session_id]
 
     def take_unmade(self, before_ms: int | None = None) -> list[OpenCall]:
-        """Removes and gives back the calls that made no session and began before `before_ms`; None: all of them."""
+        """Removes and gives back the calls that made no session and began at `before_ms` or before; None: all of them."""
         unmade = [
             create
             for create in self.waiting
-            if create.session_id is None and (before_ms is None or create.call.span.start_ms < before_ms)
+            if create.session_id is None and (before_ms is None or create.call.span.start_ms <= before_ms)
         ]
         self.waiting = [create for create in self.waiting if create not in unmade]
         return [create.call for create in unmade]

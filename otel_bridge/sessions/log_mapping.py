@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from otel_bridge.entries.entry import Entry, StateChange
 from otel_bridge.sessions.attributes import MappingOptions
-from otel_bridge.sessions.calls import CREATE
+from otel_bridge.sessions.calls import CREATE, OpenCall
 from otel_bridge.sessions.creates import PendingCreates
 from otel_bridge.sessions.evidence import result_of
 from otel_bridge.sessions.ids import Occurrences
@@ -25,8 +25,11 @@ from otel_bridge.sessions.span import Span
 MAX_ENDED = 100_000
 """Ended sessions of which a log remembers root time, name and language, so that a root is made once."""
 
+_NEVER_MS = 1 << 60
+
 UNKNOWN_SESSION = "Unknown Session"
 """The name that the server logs for a session id it does not know, or knows no longer."""
+
 
 @dataclass(frozen=True, slots=True)
 class EndedSession:
@@ -54,7 +57,7 @@ class LogMapping:
         """How many sessions were joined in their middle: their root differs from that of the whole log."""
         self.touched: set[str] = set()
         """Sessions that changed since whoever saves this mapping last cleared the set."""
-        self._next_overdue_ms = 0
+        self._overdue_at_ms = 0
 
     def take(self, items: Iterable[Entry | StateChange]) -> list[Span]:
         """The spans that these entries made final, in order."""
@@ -66,7 +69,8 @@ class LogMapping:
 
     def pass_time(self, now_ms: int) -> list[Span]:
         """Nothing came until `now_ms`: what would end at the next entry, if one came now, ends. For live logs."""
-        return self._silence_before(now_ms) if self.latest_ms else []
+        silent = self.latest_ms and now_ms - self.latest_ms >= self.options.idle_timeout_ms
+        return self.server_gone() if silent else []
 
     def server_gone(self) -> list[Span]:
         """The process that wrote this log has ended: every session ends."""
@@ -98,11 +102,21 @@ class LogMapping:
         spans: list[Span] = []
         if self.latest_ms and time_ms - self.latest_ms >= self.options.idle_timeout_ms:
             spans = self.server_gone()
-        elif time_ms >= self._next_overdue_ms:
-            self._next_overdue_ms = time_ms + 1_000
+        elif time_ms >= self._overdue_at_ms:
             spans = self._end_loose(time_ms - self.options.idle_timeout_ms)
+            self._overdue_at_ms = self._first_start_ms() + self.options.idle_timeout_ms
         self.latest_ms = max(self.latest_ms, time_ms)
         return spans
+
+    def _first_start_ms(self) -> int:
+        """When the oldest call in flight without a session began; it is given up once that is too long ago."""
+        starts = [call.span.start_ms for book in self.loose.books.values() for call in book.calls]
+        starts += [create.call.span.start_ms for create in self.creates.waiting if create.session_id is None]
+        return min(starts, default=_NEVER_MS)
+
+    def _loose_call(self, entry: Entry) -> OpenCall:
+        self._overdue_at_ms = min(self._overdue_at_ms, entry.time_ms + self.options.idle_timeout_ms)
+        return opened_call(entry, self.number, self.options, self.occurrences)
 
     # one entry
 
@@ -155,7 +169,7 @@ class LogMapping:
         if entry.kind == "tool:call":
             if is_named:
                 return self._partial(entry)
-            self.loose.open(entry, opened_call(entry, self.number, self.options, self.occurrences))
+            self.loose.open(entry, self._loose_call(entry))
             return []
         if entry.kind in ("tool:response", "tool:error"):
             name_of_tool = tool if isinstance(tool, str) else "_other"
@@ -173,7 +187,7 @@ class LogMapping:
 
     def _create(self, entry: Entry) -> list[Span]:
         if entry.kind == "tool:call":
-            self.creates.open(entry, opened_call(entry, self.number, self.options, self.occurrences))
+            self.creates.open(entry, self._loose_call(entry))
             return []
         create = self.creates.answered(is_error=entry.kind == "tool:error")
         if create is None:

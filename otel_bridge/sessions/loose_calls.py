@@ -101,10 +101,10 @@ class LooseCalls:
         return finished(call, entry.time_ms * 1_000_000, failure, answered=True)
 
     def overdue(self, before_ms: int | None) -> list[Span]:
-        """Ends without an answer what began before `before_ms`; None: all."""
+        """Ends without an answer what began at `before_ms` or before; None: all."""
         ended: list[Span] = []
         for key, book in list(self.books.items()):
-            for call in [call for call in book.calls if before_ms is None or call.span.start_ms < before_ms]:
+            for call in [call for call in book.calls if before_ms is None or call.span.start_ms <= before_ms]:
                 book.remove(call)
                 ended += unanswered(call)
             if not book:
@@ -130,9 +130,7 @@ def finished(call: OpenCall, end_ns: int, failure: Failure | None, *, answered: 
     call.span.span_id = span_id(trace_id, opener)
     if not call.logged and answered:
         call.span.start_ms = end_ns // 1_000_000
-    return call.span.finish(
-        trace_id, 0, {}, not_before_ns=0, end_ns=end_ns, failure=failure or call.failure
-    )
+    return call.span.finish(trace_id, 0, {}, not_before_ns=0, end_ns=end_ns, failure=failure or call.failure)
 
 
 def _key(entry: Entry) -> str:

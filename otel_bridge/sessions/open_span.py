@@ -44,7 +44,14 @@ class OpenSpan:
         return derived_span_id(self.span_id, "events", str(self.spilled))
 
     def finish(
-        self, trace_id: int, parent_id: int, common: Attributes, *, not_before_ns: int, end_ns: int, failure: Failure | None
+        self,
+        trace_id: int,
+        parent_id: int,
+        common: Attributes,
+        *,
+        not_before_ns: int,
+        end_ns: int,
+        failure: Failure | None,
     ) -> list[Span]:
         """The finished span, and one more for events that were still over the limit.
 
@@ -74,7 +81,10 @@ class OpenSpan:
         self.spilled += 1
         further, self.beyond = self.beyond, []
         # a call without a session is the root of its trace: what hangs on it must not be parentless
-        return [span, events_span(trace_id, self.events_span_id(), parent_id or self.span_id, common, further, not_before_ns)]
+        return [
+            span,
+            events_span(trace_id, self.events_span_id(), parent_id or self.span_id, common, further, not_before_ns),
+        ]
 
     def to_json(self) -> dict[str, object]:
         """The span so far, as JSON values."""

@@ -38,7 +38,7 @@ _SOURCE_FILE = re.compile(
 )
 _EXCEPTIONS = ("Error", "Exception", "Warning")
 _NOUNS = ("key", "keys", "token", "tokens", "Key", "Token")
-"""What parsers and configurations complain about: `Unexpected token '}'`, `missing key "port"`."""
+"""What parsers and configurations complain about: `Unexpected token < in JSON`, `missing key "port"`."""
 
 
 def redact_phrases(text: str) -> str:
@@ -78,6 +78,8 @@ def _after_sensitive_name(text: str, name: str, end: int) -> tuple[int, int]:
             return end, end  # `auth.py:42`
         if operator[0].startswith(":") and name.endswith(_EXCEPTIONS):
             return end, end  # `KeyError: 'x'`
+        if operator[0].strip() in ("<", ">") and name in _NOUNS:
+            return end, end
         return start, value_end(text, start)
     if name.startswith("-"):
         flag = _AFTER_FLAG.match(text, end)

@@ -29,6 +29,7 @@ _BARE = re.compile(
 _LITERAL_START = re.compile(r"""([rRbBfFuU]{0,2})(\\*+)(["'`])""")
 _QUOTE_OR_BRACKET = re.compile(r"""["'`()\[\]{}]""")
 _CONTINUED = re.compile(r"\s*+(?:[+%|?]{1,2}+|[!=]==?|:=|=>|=)\s*+(?=\S)|\s++(?:or|if|else|:)\s++(?=\S)")
+_ADJACENT_LITERAL = re.compile(r"""\s++(?=[rRbBfFuU]{0,2}\\*+["'`])""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,8 @@ def value_end(text: str, position: int) -> int:
             end, quote_opens = marker.end(), False
         elif quote_opens and (literal := literal_at(text, end)):
             end = literal.end
+            if follows := _ADJACENT_LITERAL.match(text, end):
+                end = follows.end()
         elif text[end] in "([{":
             end, quote_opens = _bracket_end(text, end), True
         elif bare := _BARE.match(text, end):

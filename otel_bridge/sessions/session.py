@@ -131,7 +131,10 @@ class Session:
 
     def answer_call(self, call: OpenCall, entry: Entry) -> list[Span]:
         """The answer that ends this call."""
-        return [*self.finish_call(call, entry.time_ms, answer_failure(entry, self.options), answered=True), *self.settle()]
+        return [
+            *self.finish_call(call, entry.time_ms, answer_failure(entry, self.options), answered=True),
+            *self.settle(),
+        ]
 
     def _without_call(self, entry: Entry, tool: str, role: str, number: int, key: str | None) -> OpenCall:
         span = OpenSpan(
@@ -260,7 +263,9 @@ class Session:
         self.closed_ms = entry.time_ms
         finished = self._end_state(entry.time_ms)
         said = names.entry_attributes(entry, self.options)
-        self.lifetime.attributes.update({name: value for name, value in said.items() if name.startswith("debug.session.")})
+        self.lifetime.attributes.update(
+            {name: value for name, value in said.items() if name.startswith("debug.session.")}
+        )
         return finished + self.settle()
 
     def settle(self) -> list[Span]:

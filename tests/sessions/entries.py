@@ -29,7 +29,9 @@ def call(tool: str, at_ms: int, sid: str | None = SID, /, session_name: str = "d
     """A `tool:call`; without a session id it is one of a tool that needs none."""
     if sid is None:
         return entry("tool:call", at_ms, tool=tool, request=request)
-    return entry("tool:call", at_ms, tool=tool, sessionId=sid, sessionName=session_name, request={"sessionId": sid, **request})
+    return entry(
+        "tool:call", at_ms, tool=tool, sessionId=sid, sessionName=session_name, request={"sessionId": sid, **request}
+    )
 
 
 def response(tool: str, at_ms: int, sid: str | None = SID, /, success: bool = True, **fields: object) -> Entry:

@@ -43,7 +43,12 @@ def test_the_root_comes_first_and_is_an_instant_at_the_create_call() -> None:
     (root,) = mapping.take([created(310, executablePath="/usr/bin/python3")])
 
     assert [] == before
-    assert ("debug_session python", 0, 0, 1) == (root.name, root.parent_id, since_t0_ms(root.start_ns), root.end_ns - root.start_ns)
+    assert ("debug_session python", 0, 0, 1) == (
+        root.name,
+        root.parent_id,
+        since_t0_ms(root.start_ns),
+        root.end_ns - root.start_ns,
+    )
     assert "/usr/bin/python3" == root.attributes["process.executable.path"]
 
 
@@ -66,7 +71,9 @@ def test_the_lifetime_is_sent_when_the_close_itself_is_answered() -> None:
 
     assert ["tools/call close_debug_session", "debug_session lifetime"] == [span.name for span in spans]
     assert (0, 9) == (since_t0_ms(spans[1].start_ns), since_t0_ms(spans[1].end_ns))
-    assert (9, 1, 0) == tuple(spans[1].attributes[f"debug.session.{name}"] for name in ("duration_ms", "calls", "failed"))
+    assert (9, 1, 0) == tuple(
+        spans[1].attributes[f"debug.session.{name}"] for name in ("duration_ms", "calls", "failed")
+    )
 
 
 def test_a_call_on_a_closed_session_is_in_its_trace() -> None:
@@ -83,7 +90,9 @@ def test_a_session_that_is_never_closed_ends_at_its_last_entry() -> None:
     """On end of input, SIGTERM or SIGKILL the server writes no `session:closed`."""
     spans = mapped([created(0), line("created", "running", 10), call("get_output", 40)])
 
-    assert {40} == {since_t0_ms(span.end_ns) for span in spans if span.name in ("debuggee running", "debug_session lifetime")}
+    assert {40} == {
+        since_t0_ms(span.end_ns) for span in spans if span.name in ("debuggee running", "debug_session lifetime")
+    }
     assert "not_closed" == one(spans, "debug_session lifetime").attributes["debug.session.end_reason"]
     unanswered = one(spans, "tools/call get_output")
     assert (StatusCode.UNSET, "unanswered") == (unanswered.status, unanswered.attributes["otel_bridge.outcome"])
@@ -113,7 +122,13 @@ def test_a_session_that_comes_back_goes_on_in_its_trace_with_a_second_lifetime()
 
 def test_a_log_joined_in_its_middle_keeps_every_id_but_the_roots_content() -> None:
     """Replayed whole later, only the root differs."""
-    items = [created(0), call("get_output", 1), response("get_output", 2), call("get_output", 9), response("get_output", 11)]
+    items = [
+        created(0),
+        call("get_output", 1),
+        response("get_output", 2),
+        call("get_output", 9),
+        response("get_output", 11),
+    ]
     whole = {span.span_id: span for span in mapped(items)}
     joined = mapped(items[3:])
 
@@ -122,7 +137,7 @@ def test_a_log_joined_in_its_middle_keeps_every_id_but_the_roots_content() -> No
 
 
 def test_an_unknown_session_gets_no_trace_but_its_calls() -> None:
-    """"Unknown Session" in the log: the session was never made."""
+    """ "Unknown Session" in the log: the session was never made."""
     (only,) = mapped([call("get_output", 1, session_name="Unknown Session"), response("get_output", 3)])
 
     assert (0, "tools/call get_output", 3) == (only.parent_id, only.name, since_t0_ms(only.end_ns))
@@ -135,7 +150,11 @@ def test_a_call_without_session_and_answer_ends_after_the_idle_timeout() -> None
 
     assert [] == mapping.take([line("a", "b", 900)])
     (ended,) = mapping.take([line("b", "c", 1000)])
-    assert (1000, "unanswered", StatusCode.UNSET) == (ended.end_ns - ended.start_ns, ended.attributes["otel_bridge.outcome"], ended.status)
+    assert (1000, "unanswered", StatusCode.UNSET) == (
+        ended.end_ns - ended.start_ns,
+        ended.attributes["otel_bridge.outcome"],
+        ended.status,
+    )
 
 
 def test_a_snapshot_contradicts_nothing_that_is_sent_later() -> None:
@@ -152,10 +171,20 @@ def test_a_snapshot_contradicts_nothing_that_is_sent_later() -> None:
 
 def test_truth_of_an_outcome_is_told_by_any_of_its_entries() -> None:
     """`success` true proves nothing in 0.24.2; an error event, or success false of a result, proves failure."""
-    items = [created(0), call("evaluate_expression", 1, expression="x"), entry("debug:evaluate", 2, event="error", error="boom", expression="x", sessionId=SID), entry("tool:evaluate_expression", 3, expression="x", success=False, sessionId=SID), response("evaluate_expression", 4)]
+    items = [
+        created(0),
+        call("evaluate_expression", 1, expression="x"),
+        entry("debug:evaluate", 2, event="error", error="boom", expression="x", sessionId=SID),
+        entry("tool:evaluate_expression", 3, expression="x", success=False, sessionId=SID),
+        response("evaluate_expression", 4),
+    ]
     failed = one(mapped(items), "tools/call evaluate_expression")
 
-    assert (StatusCode.ERROR, "boom", "tool_error") == (failed.status, failed.status_message, failed.attributes["error.type"])
+    assert (StatusCode.ERROR, "boom", "tool_error") == (
+        failed.status,
+        failed.status_message,
+        failed.attributes["error.type"],
+    )
 
 
 def test_text_behind_a_known_kind_is_its_error() -> None:
@@ -182,7 +211,9 @@ def test_invented_tool_names_stay_out_of_span_names() -> None:
 
 
 SESSIONS = st.sampled_from([SID, OTHER])
-TOOLS = st.sampled_from(["get_output", "step_over", "evaluate_expression", "close_debug_session", "create_debug_session"])
+TOOLS = st.sampled_from(
+    ["get_output", "step_over", "evaluate_expression", "close_debug_session", "create_debug_session"]
+)
 EXPRESSIONS = st.sampled_from(["a", "b", None])
 
 

@@ -22,7 +22,9 @@ from tests.sessions.entries import (
 
 def evaluated(expression: str, at_ms: int, *, success: bool = True) -> Entry:
     """The result entry of an evaluation."""
-    return entry("tool:evaluate_expression", at_ms, expression=expression, success=success, sessionId=SID, sessionName="demo")
+    return entry(
+        "tool:evaluate_expression", at_ms, expression=expression, success=success, sessionId=SID, sessionName="demo"
+    )
 
 
 def ends(spans: list[Span], tool: str, by: str) -> dict[str, float]:
@@ -36,7 +38,15 @@ def ends(spans: list[Span], tool: str, by: str) -> dict[str, float]:
 
 def test_a_response_ends_the_oldest_call_of_its_tool() -> None:
     """Without any evidence, answers come in the order of the calls."""
-    spans = mapped([created(0), call("get_output", 1, mark="a"), call("get_output", 2, mark="b"), response("get_output", 5), response("get_output", 9)])
+    spans = mapped(
+        [
+            created(0),
+            call("get_output", 1, mark="a"),
+            call("get_output", 2, mark="b"),
+            response("get_output", 5),
+            response("get_output", 9),
+        ]
+    )
 
     assert {"a": 5, "b": 9} == ends(spans, "get_output", "mark")
 
@@ -107,7 +117,9 @@ def test_a_result_whose_call_was_lost_keeps_its_response_from_other_calls() -> N
     )
     calls = named(spans, "tools/call evaluate_expression")
 
-    assert [(True, 5.001), (None, 90)] == [(s.attributes.get("otel_bridge.partial"), since_t0_ms(s.end_ns)) for s in calls]
+    assert [(True, 5.001), (None, 90)] == [
+        (s.attributes.get("otel_bridge.partial"), since_t0_ms(s.end_ns)) for s in calls
+    ]
 
 
 def test_a_lost_response_does_not_shift_the_pairs_after_it() -> None:
@@ -124,7 +136,9 @@ def test_a_lost_response_does_not_shift_the_pairs_after_it() -> None:
     )
 
     assert {"first": 5, "second": 1006} == ends(spans, "evaluate_expression", "expression")
-    assert ["unanswered", None] == [s.attributes.get("otel_bridge.outcome") for s in named(spans, "tools/call evaluate_expression")]
+    assert ["unanswered", None] == [
+        s.attributes.get("otel_bridge.outcome") for s in named(spans, "tools/call evaluate_expression")
+    ]
 
 
 def test_a_step_that_is_answered_while_another_runs_was_refused() -> None:

@@ -109,7 +109,11 @@ def test_every_state_and_breakpoint_entry_is_exactly_one_event(name: str) -> Non
     """Of the kind's name, at its time, somewhere in its session's trace."""
     recording = RECORDINGS[name]
     expected = sorted(
-        (trace_id_of_session(str(item.fields["sessionId"])), item.time_ms, f"{item.kind.replace(':', '.')}.{item.fields['event']}")
+        (
+            trace_id_of_session(str(item.fields["sessionId"])),
+            item.time_ms,
+            f"{item.kind.replace(':', '.')}.{item.fields['event']}",
+        )
         for item in items_of(recording.log)
         if isinstance(item, Entry) and item.kind in ("debug:state", "debug:breakpoint")
     )

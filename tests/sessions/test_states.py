@@ -124,7 +124,15 @@ def test_an_event_goes_to_the_call_that_causes_such_entries() -> None:
 def test_an_event_without_a_call_goes_to_the_open_state_and_else_to_the_lifetime() -> None:
     """Nothing structured is dropped: some span carries it."""
     hit = entry("debug:breakpoint", 50, event="hit", sessionId=SID, sessionName="demo")
-    spans = mapped([created(0), entry("session:note", 5, sessionId=SID, sessionName="demo"), line("created", "running", 10), hit, closed(90)])
+    spans = mapped(
+        [
+            created(0),
+            entry("session:note", 5, sessionId=SID, sessionName="demo"),
+            line("created", "running", 10),
+            hit,
+            closed(90),
+        ]
+    )
 
     assert {
         "debuggee running": ["debug.breakpoint.hit"],
@@ -142,7 +150,10 @@ def test_an_event_after_the_end_gets_a_span_of_its_own() -> None:
 
 def test_events_beyond_the_limit_go_to_further_spans() -> None:
     """No event is lost to the limit of a span, and none is held back for ever."""
-    many = [entry("debug:output", 10 + n, category="stdout", output=str(n), sessionId=SID, sessionName="demo") for n in range(11)]
+    many = [
+        entry("debug:output", 10 + n, category="stdout", output=str(n), sessionId=SID, sessionName="demo")
+        for n in range(11)
+    ]
     spans = mapped([created(0), *many, closed(90)], options=MappingOptions(max_events=4))
 
     sizes = sorted(len(span.events) for span in spans if span.events)
@@ -154,12 +165,24 @@ def test_what_lies_before_the_root_is_raised_to_it() -> None:
     """Time in one file steps back; a child that begins before its root would be moved by Jaeger."""
     spans = mapped([created(100), call("get_output", 60), response("get_output", 130), closed(140)])
 
-    assert (100, 130) == (since_t0_ms(one(spans, "tools/call get_output").start_ns), since_t0_ms(one(spans, "tools/call get_output").end_ns))
+    assert (100, 130) == (
+        since_t0_ms(one(spans, "tools/call get_output").start_ns),
+        since_t0_ms(one(spans, "tools/call get_output").end_ns),
+    )
 
 
 def test_only_the_root_is_shorter_than_a_microsecond() -> None:
     """Jaeger warns when a span ends where it starts, and takes a child that is longer than the root for no skew."""
-    spans = mapped([created(0), call("get_output", 1), response("get_output", 1), line("created", "running", 2), line("running", "paused", 2), closed(2)])
+    spans = mapped(
+        [
+            created(0),
+            call("get_output", 1),
+            response("get_output", 1),
+            line("created", "running", 2),
+            line("running", "paused", 2),
+            closed(2),
+        ]
+    )
 
     assert {1} == {span.end_ns - span.start_ns for span in named(spans, "debug_session python")}
     assert all(span.end_ns - span.start_ns >= 1000 for span in spans if span.parent_id)
