@@ -261,7 +261,7 @@ def test_wait_for_returns_when_the_condition_comes_true() -> None:
     with Receiver() as receiver:
         sender = threading.Thread(target=lambda: [post(receiver, export(i)) for i in (1, 2, 3)])
         sender.start()
-        receiver.wait_for(lambda r: len(r.spans) == 3)
+        receiver.wait_for(lambda r: len(r.spans) == 3, timeout_s=3600)
         sender.join()
 
     assert len(receiver.spans) == 3

@@ -27,6 +27,7 @@ HOSTILE = "\x00\x07\x1b\x7f\x9b\u200b\u200d\u202e\u2028\u2029\u2066\ufeff\ufe0f\
         ("zero\u200bwidth\u200d\ufeff", "zero\\u200bwidth\\u200d\\ufeff"),
         ("\udcff", "\\udcff"),
         ("\U000e0041", "\\U000e0041"),
+        ("a\u3164b\ufe0f\u034f", "a\\u3164b\\ufe0f\\u034f"),
         ("n\u0303", "n\u0303"),
         ("x" + "\u0301" * 6, "x" + "\u0301" * 4 + "\\u0301" * 2),
     ],

@@ -41,6 +41,14 @@ def test_the_order_of_the_spans_does_not_matter() -> None:
     assert trace_rows(list(reversed(cart_session()))) == trace_rows(cart_session())
 
 
+def test_requests_and_events_of_a_call_are_mixed_by_time() -> None:
+    """What happened during a call is told in its order, whether it has a length or not."""
+    happened = [event("debug.breakpoint.verified", 3), event("debug.breakpoint.changed", 7)]
+    spans = [call(1, "x", 0, 9, events=happened), *(span(n, f"dap {n}", n, n + 1, parent_id=1) for n in (2, 5))]
+
+    assert told(trace_rows(spans)) == ["x", "  dap 2", "  breakpoint verified", "  dap 5", "  breakpoint changed"]
+
+
 def test_a_failure_has_its_message_and_an_unanswered_call_its_mark() -> None:
     """Failure and missing answer are told apart."""
     rows = {row.label: row for row in trace_rows(cart_session()) if row.failed or row.unanswered}

@@ -67,6 +67,15 @@ def test_a_session_with_a_root_alone() -> None:
     assert lines[1] == "2026-11-30 20:53:03.998 UTC · 0.001 µs · 0 calls · unfinished"
 
 
+def test_a_deep_tree_does_not_push_its_bars_out() -> None:
+    """Rows very deep in a tree are indented no further, so that their names and bars are seen."""
+    spans = [call(1, "x", 0, 50), *(span(n, f"step {n}", 0, 50, parent_id=n - 1) for n in range(2, 30))]
+
+    rows = drawn([root(), *spans], 60).splitlines()[5:33]
+
+    assert all(row.endswith("──") and f"step {n}" in row for n, row in enumerate(rows, 2))
+
+
 def test_no_span_is_an_error() -> None:
     """An empty trace cannot be drawn."""
     with pytest.raises(ValueError, match="no span"):
