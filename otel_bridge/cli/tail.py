@@ -23,8 +23,8 @@ from otel_bridge.cli.options import export_options, export_settings, mapping_opt
     "start",
     type=click.Choice(["beginning", "now"]),
     default=None,
-    help="Where to begin a log that was not followed before. Default: at the beginning of files that a server holds open "
-    "or that were written in the last hour, at the end of older ones.",
+    help="Where to begin a log that was not followed before. Default: at the beginning of files that a server holds "
+    "open or that were written in the last hour, at the end of older ones.",
 )
 @click.option(
     "--state-dir",
@@ -36,8 +36,8 @@ from otel_bridge.cli.options import export_options, export_settings, mapping_opt
 def command(paths: tuple[str, ...], start: str | None, state_dir: Path | None, **options: Any) -> None:
     """Follow logs and export until stopped (Ctrl-C, SIGTERM).
 
-    PATH is a log, a folder of logs or a glob in quotes; what is not there yet is looked for again. Without PATH it looks
-    where the server logs by default. A restart goes on where it was; what was not acknowledged is sent again.
+    PATH is a log, a folder of logs or a glob in quotes; what is not there yet is looked for again. Without PATH it
+    looks where the server logs by default. A restart goes on where it was; what was not acknowledged is sent again.
 
     \b
     Examples:

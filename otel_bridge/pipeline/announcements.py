@@ -1,4 +1,4 @@
-"""What the bridge says on stderr: bad days are said once, then once a minute with counts; never silence, never a flood."""
+"""What the bridge says on stderr: bad days once, then once a minute with counts; never silence, never a flood."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ Progress = Callable[[str, int, int], None]
 """Told of each block: the path, the bytes read of it so far, and its size in bytes (0 when unknown)."""
 
 
-class Undelivered(Exception):
+class UndeliveredError(Exception):
     """Nothing got through for as long as the replay was told to try."""
 
 
@@ -41,7 +41,7 @@ class Replay:
             for spans in mapped(paths, self._stage, now_ms, progress, self._empty.append):
                 self._submit(spans)
             self._wait(self._delivery.wait_until_done)
-        except Undelivered:
+        except UndeliveredError:
             return self._delivery.close(0.0)
         except BaseException:
             self._delivery.close()
@@ -74,7 +74,7 @@ class Replay:
             waited_s = waited_s + step_s if now.delivered_spans == before else 0.0
             before = now.delivered_spans
             if now.needs_action or waited_s >= self._patience_s:
-                raise Undelivered
+                raise UndeliveredError
 
 
 def mapped(
@@ -83,7 +83,7 @@ def mapped(
     """The spans of all files, in portions; the files of one rotation chain are one log, oldest first.
 
     `now_ms` is what time it is at the end of the input: what may still live then is given as a snapshot. `-` is the
-    standard input. `empty` is told of each log without a structured entry. Raises SourceError when a file can't be read.
+    standard input. `empty` is told of each log without a structured entry. Raises SourceError for an unreadable file.
     """
     wanted = list(dict.fromkeys(paths))
     for chain in order_files([path for path in wanted if path != STDIN]):

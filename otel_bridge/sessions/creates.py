@@ -93,7 +93,7 @@ class PendingCreates:
         self.waiting = [create for create in self.waiting if create.session_id != session_id]
 
     def take_unmade(self, before_ms: int | None = None) -> list[OpenCall]:
-        """Removes and gives back the calls that made no session and began at `before_ms` or before; None: all of them."""
+        """Removes and gives back the calls that made no session and began by `before_ms`; None: all of them."""
         unmade = [
             create
             for create in self.waiting

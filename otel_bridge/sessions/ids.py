@@ -61,7 +61,7 @@ def root_span_id(trace_id: int) -> int:
 
 
 def span_id(trace_id: int, opener: bytes) -> int:
-    """The id of the span that an entry opened; `opener` is what `Occurrences` gave for the entry and the span's role."""
+    """The id of the span that an entry opened; `opener` is what `Occurrences` gave for the entry and the role."""
     return _digest(8, trace_id.to_bytes(16, "big"), opener)
 
 

@@ -1,7 +1,7 @@
 """All sessions of one log: takes its entries in order, gives back finished spans.
 
-Pure: no I/O and no clock. What time it is at the end of the input is an argument, so that the same lines always give the
-same spans. One log is one rotation chain; nothing is ever matched across logs.
+Pure: no I/O and no clock. What time it is at the end of the input is an argument, so that the same lines always give
+the same spans. One log is one rotation chain; nothing is ever matched across logs.
 """
 
 from __future__ import annotations

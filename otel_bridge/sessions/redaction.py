@@ -145,11 +145,10 @@ def _redact_object(fields: Mapping[str, object], depth: int) -> Mapping[str, obj
 
 
 def _unused(name: str, taken: Mapping[str, object]) -> str:
-    """Two keys that were secrets must not become one."""
-    number, free = 1, name
-    while free in taken:
+    """Another key instead of one that is taken: two keys that were secrets must not become one."""
+    number = len(taken)
+    while (free := f"{name} ({number})") in taken:
         number += 1
-        free = f"{name} ({number})"
     return free
 
 
@@ -184,11 +183,18 @@ def _redact_environment(value: object, depth: int) -> object:
                 return _json_text(_redact_environment(decoded, depth + 1))
             return _hide(value) if "=" in value else _redact_string(value, depth)
         case Mapping():
-            hidden = {_redact_string(str(name), depth): _hide(item) for name, item in value.items()}
-            return value if hidden == value else hidden
+            return _hide_values(value)
         case list() | tuple():
             return [_redact_variable(item, depth) for item in value]
     return _redact(value, depth)
+
+
+def _hide_values(environment: Mapping[str, object]) -> Mapping[str, object]:
+    hidden: dict[str, object] = {}
+    for name, value in environment.items():
+        _, safe_name = _field(str(name))
+        hidden[_unused(safe_name, hidden) if safe_name in hidden else safe_name] = _hide(value)
+    return environment if hidden == environment else hidden
 
 
 def _redact_variable(variable: object, depth: int) -> object:

@@ -9,6 +9,7 @@ from otel_bridge.entries.entry import Entry, StateChange
 from otel_bridge.sessions import attributes as names
 from otel_bridge.sessions.attributes import AttributeSet, Failure, MappingOptions, low_cardinality
 from otel_bridge.sessions.calls import CallBook, OpenCall
+from otel_bridge.sessions.clip import clip_json
 from otel_bridge.sessions.evidence import Result
 from otel_bridge.sessions.ids import Occurrences, root_span_id, span_id, trace_id_of_session
 from otel_bridge.sessions.open_span import OpenSpan, events_span, snapshot_of
@@ -235,7 +236,7 @@ class Session:
     # events
 
     def place(self, entry: Entry) -> list[Span]:
-        """Puts an entry as an event where it happened: a call in flight, the open state, the lifetime, or a span of its own."""
+        """Puts an entry as an event where it happened: on a call in flight, else the state, the lifetime, or alone."""
         event = names.event_of(entry, self.options)
         call = self.book.causing(entry)
         target = call.span if call else self.state or self.lifetime
@@ -325,7 +326,7 @@ def apply_result(call: OpenCall, entry: Entry, result: Result, options: MappingO
     if not call.logged and options.capture >= names.Capture.ARGUMENTS and "expression" in entry.fields:
         attributes.put("debug.expression", entry.fields["expression"], options.max_value_bytes)
     if options.capture >= names.Capture.FULL and names.RESULT not in attributes:
-        attributes[names.RESULT] = names.clip_json(names.result_fields(entry), options.max_value_bytes)
+        attributes[names.RESULT] = clip_json(names.result_fields(entry), options.max_value_bytes)
 
 
 def answer_failure(entry: Entry, options: MappingOptions) -> Failure | None:

@@ -42,14 +42,14 @@ def test_the_root_comes_first_and_is_an_instant_at_the_create_call() -> None:
     before = mapping.take([call("create_debug_session", 0, None, name="demo", language="python")])
     (root,) = mapping.take([created(310, executablePath="/usr/bin/python3")])
 
-    assert [] == before
-    assert ("debug_session python", 0, 0, 1) == (
+    assert before == []
+    assert (
         root.name,
         root.parent_id,
         since_t0_ms(root.start_ns),
         root.end_ns - root.start_ns,
-    )
-    assert "/usr/bin/python3" == root.attributes["process.executable.path"]
+    ) == ("debug_session python", 0, 0, 1)
+    assert root.attributes["process.executable.path"] == "/usr/bin/python3"
 
 
 def test_every_span_of_a_session_hangs_on_its_root_and_names_the_session() -> None:
@@ -69,10 +69,12 @@ def test_the_lifetime_is_sent_when_the_close_itself_is_answered() -> None:
     mapping.take([created(0), call("close_debug_session", 5), closed(9, duration=9)])
     spans = mapping.take([response("close_debug_session", 12)])
 
-    assert ["tools/call close_debug_session", "debug_session lifetime"] == [span.name for span in spans]
-    assert (0, 9) == (since_t0_ms(spans[1].start_ns), since_t0_ms(spans[1].end_ns))
-    assert (9, 1, 0) == tuple(
-        spans[1].attributes[f"debug.session.{name}"] for name in ("duration_ms", "calls", "failed")
+    assert [span.name for span in spans] == ["tools/call close_debug_session", "debug_session lifetime"]
+    assert (since_t0_ms(spans[1].start_ns), since_t0_ms(spans[1].end_ns)) == (0, 9)
+    assert tuple(spans[1].attributes[f"debug.session.{name}"] for name in ("duration_ms", "calls", "failed")) == (
+        9,
+        1,
+        0,
     )
 
 
@@ -93,9 +95,9 @@ def test_a_session_that_is_never_closed_ends_at_its_last_entry() -> None:
     assert {40} == {
         since_t0_ms(span.end_ns) for span in spans if span.name in ("debuggee running", "debug_session lifetime")
     }
-    assert "not_closed" == one(spans, "debug_session lifetime").attributes["debug.session.end_reason"]
+    assert one(spans, "debug_session lifetime").attributes["debug.session.end_reason"] == "not_closed"
     unanswered = one(spans, "tools/call get_output")
-    assert (StatusCode.UNSET, "unanswered") == (unanswered.status, unanswered.attributes["otel_bridge.outcome"])
+    assert (unanswered.status, unanswered.attributes["otel_bridge.outcome"]) == (StatusCode.UNSET, "unanswered")
 
 
 def test_a_gap_ends_every_session_of_the_log() -> None:
@@ -105,7 +107,7 @@ def test_a_gap_ends_every_session_of_the_log() -> None:
 
     before = mapping.take([line("running", "paused", 10 + HOUR_MS - 1)])
     ended = mapping.take([entry("tool:call", 10 + 2 * HOUR_MS, tool="list_debug_sessions", request={})])
-    assert [] == named(before, "debug_session lifetime")
+    assert named(before, "debug_session lifetime") == []
     assert {SID, OTHER} == {str(s.attributes["debug.session.id"]) for s in named(ended, "debug_session lifetime")}
 
 
@@ -115,9 +117,9 @@ def test_a_session_that_comes_back_goes_on_in_its_trace_with_a_second_lifetime()
     spans = mapped([created(0), *again])
     lifetimes = named(spans, "debug_session lifetime")
 
-    assert 1 == len(named(spans, "debug_session python"))
-    assert [0, 2 * HOUR_MS] == [since_t0_ms(span.start_ns) for span in lifetimes]
-    assert 2 == len({span.span_id for span in lifetimes})
+    assert len(named(spans, "debug_session python")) == 1
+    assert [since_t0_ms(span.start_ns) for span in lifetimes] == [0, 2 * HOUR_MS]
+    assert len({span.span_id for span in lifetimes}) == 2
 
 
 def test_a_log_joined_in_its_middle_keeps_every_id_but_the_roots_content() -> None:
@@ -140,7 +142,7 @@ def test_an_unknown_session_gets_no_trace_but_its_calls() -> None:
     """ "Unknown Session" in the log: the session was never made."""
     (only,) = mapped([call("get_output", 1, session_name="Unknown Session"), response("get_output", 3)])
 
-    assert (0, "tools/call get_output", 3) == (only.parent_id, only.name, since_t0_ms(only.end_ns))
+    assert (only.parent_id, only.name, since_t0_ms(only.end_ns)) == (0, "tools/call get_output", 3)
 
 
 def test_a_call_without_session_and_answer_ends_after_the_idle_timeout() -> None:
@@ -148,24 +150,24 @@ def test_a_call_without_session_and_answer_ends_after_the_idle_timeout() -> None
     mapping = LogMapping(MappingOptions(idle_timeout_ms=1000))
     mapping.take([call("list_debug_sessions", 0, None)])
 
-    assert [] == mapping.take([line("a", "b", 900)])
+    assert mapping.take([line("a", "b", 900)]) == []
     (ended,) = mapping.take([line("b", "c", 1000)])
-    assert (1000, "unanswered", StatusCode.UNSET) == (
+    assert (
         ended.end_ns - ended.start_ns,
         ended.attributes["otel_bridge.outcome"],
         ended.status,
-    )
+    ) == (1000, "unanswered", StatusCode.UNSET)
 
 
 def test_a_snapshot_contradicts_nothing_that_is_sent_later() -> None:
     """What is unfinished at the end of a replay has ids that no later span has."""
-    items = [created(0), line("created", "running", 5), call("get_output", 10)]
+    items: list[Entry | StateChange] = [created(0), line("created", "running", 5), call("get_output", 10)]
     mapping = LogMapping(MappingOptions())
     snapshot = mapping.take(items) + mapping.end(T0 + 20)
     final = mapped([*items, response("get_output", 400), closed(500)])
 
     by_id = {span.span_id: span for span in final}
-    assert [True] * 3 == [span.attributes["otel_bridge.snapshot"] for span in snapshot[1:]]
+    assert [span.attributes["otel_bridge.snapshot"] for span in snapshot[1:]] == [True] * 3
     assert [snapshot[0]] == [by_id[span.span_id] for span in snapshot if span.span_id in by_id]
 
 
@@ -180,11 +182,11 @@ def test_truth_of_an_outcome_is_told_by_any_of_its_entries() -> None:
     ]
     failed = one(mapped(items), "tools/call evaluate_expression")
 
-    assert (StatusCode.ERROR, "boom", "tool_error") == (
+    assert (
         failed.status,
         failed.status_message,
         failed.attributes["error.type"],
-    )
+    ) == (StatusCode.ERROR, "boom", "tool_error")
 
 
 def test_text_behind_a_known_kind_is_its_error() -> None:
@@ -192,14 +194,14 @@ def test_text_behind_a_known_kind_is_its_error() -> None:
     failing = entry("tool:error", 3, "boom", tool="get_output", sessionId=SID, sessionName="demo")
     spans = mapped([created(0), call("get_output", 1), failing])
 
-    assert "boom" == one(spans, "tools/call get_output").status_message
+    assert one(spans, "tools/call get_output").status_message == "boom"
 
 
 def test_a_response_without_a_call_is_a_partial_instant() -> None:
     """Its call was lost; that it was answered was not."""
     (_, only, _) = mapped([created(0), response("get_output", 7)])
 
-    assert (True, 1000) == (only.attributes["otel_bridge.partial"], only.end_ns - only.start_ns)
+    assert (only.attributes["otel_bridge.partial"], only.end_ns - only.start_ns) == (True, 1000)
 
 
 def test_invented_tool_names_stay_out_of_span_names() -> None:
@@ -229,24 +231,20 @@ def logs(draw: st.DrawFn) -> list[Entry | StateChange]:
         expression = draw(EXPRESSIONS)
         request = {} if expression is None else {"expression": expression}
         whose = None if tool == "create_debug_session" else sid
-        items.append(
-            draw(
-                st.sampled_from(
-                    [
-                        created(at, sid),
-                        closed(at, sid),
-                        call(tool, at, whose, **request),
-                        response(tool, at, whose, success=draw(st.booleans())),
-                        error(tool, at, whose),
-                        state(draw(st.sampled_from(["paused", "running", "stopped"])), at, sid),
-                        line("x", draw(st.sampled_from(["paused", "running", "stopped", "error"])), at, sid),
-                        entry("tool:evaluate_expression", at, expression=expression, sessionId=sid, success=True),
-                        entry("debug:breakpoint", at, event="verified", line=3, sessionId=sid),
-                        entry("debug:strange", at, sessionId=draw(st.sampled_from([sid, 7, None]))),
-                    ]
-                )
-            )
-        )
+        strange = st.sampled_from((sid, 7, None))
+        possible: list[Entry | StateChange] = [
+            created(at, sid),
+            closed(at, sid),
+            call(tool, at, whose, **request),
+            response(tool, at, whose, success=draw(st.booleans())),
+            error(tool, at, whose),
+            state(draw(st.sampled_from(["paused", "running", "stopped"])), at, sid),
+            line("x", draw(st.sampled_from(["paused", "running", "stopped", "error"])), at, sid),
+            entry("tool:evaluate_expression", at, expression=expression, sessionId=sid, success=True),
+            entry("debug:breakpoint", at, event="verified", line=3, sessionId=sid),
+            entry("debug:strange", at, sessionId=draw(strange)),
+        ]
+        items.append(draw(st.sampled_from(possible)))
     return items
 
 

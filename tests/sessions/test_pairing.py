@@ -48,7 +48,7 @@ def test_a_response_ends_the_oldest_call_of_its_tool() -> None:
         ]
     )
 
-    assert {"a": 5, "b": 9} == ends(spans, "get_output", "mark")
+    assert ends(spans, "get_output", "mark") == {"a": 5, "b": 9}
 
 
 def test_a_response_belongs_to_the_call_that_its_result_names() -> None:
@@ -65,7 +65,7 @@ def test_a_response_belongs_to_the_call_that_its_result_names() -> None:
         ]
     )
 
-    assert {"slow": 900, "fast": 5} == ends(spans, "evaluate_expression", "expression")
+    assert ends(spans, "evaluate_expression", "expression") == {"slow": 900, "fast": 5}
 
 
 def test_an_error_of_a_failed_validation_overtakes_the_slow_call_before_it() -> None:
@@ -85,7 +85,7 @@ def test_an_error_of_a_failed_validation_overtakes_the_slow_call_before_it() -> 
         ]
     )
 
-    assert {"slow": 900, "long": 5, "fast": 950} == ends(spans, "evaluate_expression", "expression")
+    assert ends(spans, "evaluate_expression", "expression") == {"slow": 900, "long": 5, "fast": 950}
 
 
 def test_an_expression_is_recognised_though_its_result_was_cut() -> None:
@@ -100,7 +100,7 @@ def test_an_expression_is_recognised_though_its_result_was_cut() -> None:
         ]
     )
 
-    assert [6] == [since_t0_ms(span.end_ns) for span in named(spans, "tools/call evaluate_expression")]
+    assert [since_t0_ms(span.end_ns) for span in named(spans, "tools/call evaluate_expression")] == [6]
 
 
 def test_a_result_whose_call_was_lost_keeps_its_response_from_other_calls() -> None:
@@ -117,8 +117,9 @@ def test_a_result_whose_call_was_lost_keeps_its_response_from_other_calls() -> N
     )
     calls = named(spans, "tools/call evaluate_expression")
 
-    assert [(True, 5.001), (None, 90)] == [
-        (s.attributes.get("otel_bridge.partial"), since_t0_ms(s.end_ns)) for s in calls
+    assert [(s.attributes.get("otel_bridge.partial"), since_t0_ms(s.end_ns)) for s in calls] == [
+        (True, 5.001),
+        (None, 90),
     ]
 
 
@@ -135,9 +136,10 @@ def test_a_lost_response_does_not_shift_the_pairs_after_it() -> None:
         ]
     )
 
-    assert {"first": 5, "second": 1006} == ends(spans, "evaluate_expression", "expression")
-    assert ["unanswered", None] == [
-        s.attributes.get("otel_bridge.outcome") for s in named(spans, "tools/call evaluate_expression")
+    assert ends(spans, "evaluate_expression", "expression") == {"first": 5, "second": 1006}
+    assert [s.attributes.get("otel_bridge.outcome") for s in named(spans, "tools/call evaluate_expression")] == [
+        "unanswered",
+        None,
     ]
 
 
@@ -154,7 +156,7 @@ def test_a_step_that_is_answered_while_another_runs_was_refused() -> None:
         response("step_over", 55),
     ]
 
-    assert {"first": 55, "second": 13} == ends(mapped(items), "step_over", "mark")
+    assert ends(mapped(items), "step_over", "mark") == {"first": 55, "second": 13}
 
 
 def test_of_two_closes_the_response_is_the_later_calls_and_the_error_the_earliers() -> None:
@@ -170,8 +172,8 @@ def test_of_two_closes_the_response_is_the_later_calls_and_the_error_the_earlier
         ]
     )
 
-    assert {"first": 830, "second": 4} == ends(spans, "close_debug_session", "mark")
-    assert "closed" == one(spans, "debug_session lifetime").attributes["debug.session.end_reason"]
+    assert ends(spans, "close_debug_session", "mark") == {"first": 830, "second": 4}
+    assert one(spans, "debug_session lifetime").attributes["debug.session.end_reason"] == "closed"
 
 
 def test_concurrent_creates_are_told_apart_by_name() -> None:
@@ -189,8 +191,9 @@ def test_concurrent_creates_are_told_apart_by_name() -> None:
     )
 
     creates = named(spans, "tools/call create_debug_session")
-    assert [("b", 1, 501), ("a", 0, 601)] == [
-        (s.attributes["debug.session.name"], since_t0_ms(s.start_ns), since_t0_ms(s.end_ns)) for s in creates
+    assert [(s.attributes["debug.session.name"], since_t0_ms(s.start_ns), since_t0_ms(s.end_ns)) for s in creates] == [
+        ("b", 1, 501),
+        ("a", 0, 601),
     ]
 
 
@@ -209,7 +212,7 @@ def test_the_response_of_a_create_that_attaches_comes_after_that_of_a_later_crea
     )
 
     creates = named(spans, "tools/call create_debug_session")
-    assert [("b", 31), ("a", 9000)] == [(s.attributes["debug.session.name"], since_t0_ms(s.end_ns)) for s in creates]
+    assert [(s.attributes["debug.session.name"], since_t0_ms(s.end_ns)) for s in creates] == [("b", 31), ("a", 9000)]
 
 
 def test_a_failed_create_is_a_trace_of_its_own() -> None:
@@ -217,7 +220,7 @@ def test_a_failed_create_is_a_trace_of_its_own() -> None:
     spans = mapped([call("create_debug_session", 0, None, language="cobol"), error("create_debug_session", 4, None)])
 
     (only,) = spans
-    assert (0, StatusCode.ERROR, "-32602") == (only.parent_id, only.status, only.attributes["error.type"])
+    assert (only.parent_id, only.status, only.attributes["error.type"]) == (0, StatusCode.ERROR, "-32602")
 
 
 def test_no_pairing_crosses_session_ids_of_any_type() -> None:
@@ -230,5 +233,5 @@ def test_no_pairing_crosses_session_ids_of_any_type() -> None:
         items.append(entry("tool:response", 10 + at, tool="get_output", sessionId=sid, success=True))
 
     spans = mapped(items)
-    assert [(2, 10), (1, 11), (0, 12)] == [(since_t0_ms(s.start_ns), since_t0_ms(s.end_ns)) for s in spans]
-    assert 3 == len({span.trace_id for span in spans})
+    assert [(since_t0_ms(s.start_ns), since_t0_ms(s.end_ns)) for s in spans] == [(2, 10), (1, 11), (0, 12)]
+    assert len({span.trace_id for span in spans}) == 3

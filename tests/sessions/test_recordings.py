@@ -30,7 +30,7 @@ def spans_of(recording: Recording) -> list[Span]:
 def matches(recording: Recording) -> list[Match]:
     """The calls of a recording with their spans."""
     found, unmatched = match(recording.calls, call_spans(spans_of(recording)))
-    assert [] == unmatched
+    assert unmatched == []
     return found
 
 
@@ -61,7 +61,7 @@ def test_every_call_is_in_its_sessions_trace(name: str) -> None:
         if expected in roots:
             assert f"{expected:032x}" == found.span.trace_id
         else:
-            assert 1 == sizes[int(found.span.trace_id, 16)]
+            assert sizes[int(found.span.trace_id, 16)] == 1
 
 
 def test_ends_agree_with_the_clients() -> None:

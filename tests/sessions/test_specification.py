@@ -16,7 +16,7 @@ from otel_bridge.sessions.log_mapping import LogMapping
 from otel_bridge.sessions.span import Span, StatusCode
 from tests.calls import Call, Outcome
 from tests.recordings import Recording, recordings
-from tests.sessions.entries import named, one
+from tests.sessions.entries import one
 from tests.sessions.reading import items_of
 from tests.sessions.test_recordings import LOST_LINES, WIDE, matches, spans_of
 
@@ -36,7 +36,10 @@ ORDER = ("timestamp", "level", "namespace", "message", "tool", "event", "session
 def examples() -> bytes:
     """The entries of the specification's own examples, commas mended, in the order of their times."""
     text = SPECIFICATION.read_text(encoding="utf-8")
-    found = [json.loads(re.sub(r",(\s*})", r"\1", block)) for block in re.findall(r"^\{.*?^\}", text, re.S | re.M)]
+    found = [
+        json.loads(re.sub(r",(\s*})", r"\1", block))
+        for block in re.findall(r"^\{.*?^\}", text, re.DOTALL | re.MULTILINE)
+    ]
     return b"".join(json.dumps(entry).encode() + b"\n" for entry in sorted(found, key=lambda entry: entry["timestamp"]))
 
 
@@ -54,43 +57,45 @@ def test_the_examples_become_the_trace_that_they_imply() -> None:
     lifetime = one(spans, "debug_session lifetime")
 
     assert {root.trace_id} == {span.trace_id for span in spans}
-    assert 310.0 == (lifetime.end_ns - lifetime.start_ns) / 1e9
-    assert ("closed", 310_000) == (
+    assert (lifetime.end_ns - lifetime.start_ns) / 1e9 == 310.0
+    assert (
         lifetime.attributes["debug.session.end_reason"],
         lifetime.attributes["debug.session.duration_ms"],
-    )
+    ) == ("closed", 310_000)
     set_breakpoint = one(spans, "tools/call set_breakpoint")
-    assert 333.0 == (set_breakpoint.end_ns - set_breakpoint.start_ns) / 1e6
-    assert ("path/to/file.py", 42) == (
+    assert (set_breakpoint.end_ns - set_breakpoint.start_ns) / 1e6 == 333.0
+    assert (
         set_breakpoint.attributes["code.file.path"],
         set_breakpoint.attributes["code.line.number"],
-    )
+    ) == ("path/to/file.py", 42)
     start = one(spans, "tools/call start_debugging")
-    assert (StatusCode.ERROR, "Failed to connect to debugger", True) == (
+    assert (
         start.status,
         start.status_message,
         start.attributes["otel_bridge.partial"],
-    )
+    ) == (StatusCode.ERROR, "Failed to connect to debugger", True)
     paused = one(spans, "debuggee paused")
     told = ("debug.state.reason", "code.file.path", "code.line.number", "code.function.name", "thread.id")
-    assert ("breakpoint", "/workspace/src/main.py", 42, "process_data", 1) == tuple(paused.attributes[n] for n in told)
-    assert ["debug.state.paused", "debug.breakpoint.verified", "debug.output"] == [
-        event.name for event in paused.events
+    assert tuple(paused.attributes[n] for n in told) == ("breakpoint", "/workspace/src/main.py", 42, "process_data", 1)
+    assert [event.name for event in paused.events] == [
+        "debug.state.paused",
+        "debug.breakpoint.verified",
+        "debug.output",
     ]
 
 
 def test_the_examples_as_they_are_printed_are_no_json_and_are_named() -> None:
     """A trailing comma is counted as malformed, not guessed at."""
     text = SPECIFICATION.read_text(encoding="utf-8")
-    blocks = re.findall(r"^\{.*?^\}", text, re.S | re.M)
+    blocks = re.findall(r"^\{.*?^\}", text, re.DOTALL | re.MULTILINE)
     reader = EntryReader("spec.log")
     reader.feed(b"".join(re.sub(r"\s*\n\s*", " ", block).encode() + b"\n" for block in blocks))
 
-    assert {"not JSON: a trailing comma": 8} == {str(flaw): n for flaw, n in reader.statistics().malformed.items()}
+    assert {str(flaw): n for flaw, n in reader.statistics().malformed.items()} == {"not JSON: a trailing comma": 8}
 
 
 def in_the_specifications_form(recording: Recording) -> bytes:
-    """A real log with ISO times only, the specification's namespaces and key order, and `success` as the client saw it."""
+    """A real log with the specification's times, namespaces and key order, and `success` as the client saw it."""
     answered = iter(_answers(recording))
     lines = []
     for line in recording.lines:
@@ -181,4 +186,4 @@ def test_outcomes_are_exact_where_success_tells_the_truth(name: str) -> None:
 
 def test_no_other_kind_is_in_the_examples() -> None:
     """The test above would miss an example that the mapping ignored."""
-    assert 8 == len(items_of(examples()))
+    assert len(items_of(examples())) == 8

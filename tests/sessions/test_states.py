@@ -47,15 +47,15 @@ def test_state_spans_follow_the_state_lines() -> None:
         ]
     )
 
-    assert [("initializing", 10, 500), ("running", 500, 560), ("paused", 560, 900)] == states(spans)
+    assert states(spans) == [("initializing", 10, 500), ("running", 500, 560), ("paused", 560, 900)]
 
 
 def test_a_session_without_state_lines_follows_its_state_entries() -> None:
     """The specification's own form of a log has no state lines."""
     spans = mapped([created(0), state("running", 10), state("paused", 50, reason="breakpoint"), closed(90)])
 
-    assert [("running", 10, 50), ("paused", 50, 90)] == states(spans)
-    assert "breakpoint" == one(spans, "debuggee paused").attributes["debug.state.reason"]
+    assert states(spans) == [("running", 10, 50), ("paused", 50, 90)]
+    assert one(spans, "debuggee paused").attributes["debug.state.reason"] == "breakpoint"
 
 
 def test_a_state_entry_describes_the_state_that_its_line_begins() -> None:
@@ -72,14 +72,14 @@ def test_a_state_entry_describes_the_state_that_its_line_begins() -> None:
     paused = one(spans, "debuggee paused")
 
     told = {name: paused.attributes[name] for name in paused.attributes if not name.startswith("debug.session")}
-    assert {
+    assert told == {
         "debug.state.reason": "step",
         "thread.id": 7,
         "code.file.path": "/w/a.py",
         "code.line.number": 3,
         "code.function.name": "f",
-    } == told
-    assert {"debuggee paused": ["debug.state.paused"]} == events(spans)
+    }
+    assert events(spans) == {"debuggee paused": ["debug.state.paused"]}
 
 
 def test_a_state_entry_that_no_line_follows_stands_alone() -> None:
@@ -98,8 +98,8 @@ def test_a_state_entry_that_no_line_follows_stands_alone() -> None:
         ]
     )
 
-    assert [("paused", 5, 11), ("running", 11, 92), ("paused", 92, 100)] == states(spans)
-    assert {"tools/call step_over": ["debug.state.running", "debug.state.paused"]} == events(spans)
+    assert states(spans) == [("paused", 5, 11), ("running", 11, 92), ("paused", 92, 100)]
+    assert events(spans) == {"tools/call step_over": ["debug.state.running", "debug.state.paused"]}
 
 
 def test_an_event_goes_to_the_call_that_causes_such_entries() -> None:
@@ -118,7 +118,7 @@ def test_an_event_goes_to_the_call_that_causes_such_entries() -> None:
     )
     with_events = [span for span in spans if span.events]
 
-    assert [("tools/call set_breakpoint", 3)] == [(s.name, s.attributes["code.line.number"]) for s in with_events]
+    assert [(s.name, s.attributes["code.line.number"]) for s in with_events] == [("tools/call set_breakpoint", 3)]
 
 
 def test_an_event_without_a_call_goes_to_the_open_state_and_else_to_the_lifetime() -> None:
@@ -134,10 +134,10 @@ def test_an_event_without_a_call_goes_to_the_open_state_and_else_to_the_lifetime
         ]
     )
 
-    assert {
+    assert events(spans) == {
         "debuggee running": ["debug.breakpoint.hit"],
         "debug_session lifetime": ["session.note"],
-    } == events(spans)
+    }
 
 
 def test_an_event_after_the_end_gets_a_span_of_its_own() -> None:
@@ -145,7 +145,7 @@ def test_an_event_after_the_end_gets_a_span_of_its_own() -> None:
     late = entry("debug:breakpoint", 70, event="changed", sessionId=SID, sessionName="demo")
     spans = mapped([created(0), closed(50), late])
 
-    assert {"debug_session event": ["debug.breakpoint.changed"]} == events(spans)
+    assert events(spans) == {"debug_session event": ["debug.breakpoint.changed"]}
 
 
 def test_events_beyond_the_limit_go_to_further_spans() -> None:
@@ -157,18 +157,18 @@ def test_events_beyond_the_limit_go_to_further_spans() -> None:
     spans = mapped([created(0), *many, closed(90)], options=MappingOptions(max_events=4))
 
     sizes = sorted(len(span.events) for span in spans if span.events)
-    assert [3, 4, 4] == sizes
-    assert 11 == len({event.time_ns for span in spans for event in span.events})
+    assert sizes == [3, 4, 4]
+    assert len({event.time_ns for span in spans for event in span.events}) == 11
 
 
 def test_what_lies_before_the_root_is_raised_to_it() -> None:
     """Time in one file steps back; a child that begins before its root would be moved by Jaeger."""
     spans = mapped([created(100), call("get_output", 60), response("get_output", 130), closed(140)])
 
-    assert (100, 130) == (
+    assert (
         since_t0_ms(one(spans, "tools/call get_output").start_ns),
         since_t0_ms(one(spans, "tools/call get_output").end_ns),
-    )
+    ) == (100, 130)
 
 
 def test_only_the_root_is_shorter_than_a_microsecond() -> None:
