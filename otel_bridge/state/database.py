@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+from contextlib import closing
 from pathlib import Path
 
 from otel_bridge.errors import StateError
@@ -63,20 +64,15 @@ def open_database(path: Path) -> sqlite3.Connection:
     elif _is_empty(path):
         path.unlink()
         _create(path)
-    connection = None
     try:
+        # Checked by a connection that cannot write: another would move a journal that is not ours into the file.
+        with closing(connect(path, "ro")) as reader:
+            check(reader, path)
         connection = connect(path, "rw")
-        check(connection, path)
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute(f"PRAGMA journal_size_limit = {_MAX_WAL_BYTES}")
     except sqlite3.Error as error:
-        if connection is not None:
-            connection.close()
         raise failed("open", path, error) from error
-    except StateError:
-        if connection is not None:
-            connection.close()
-        raise
     return connection
 
 
@@ -155,11 +151,8 @@ def _create(path: Path) -> None:
         for stale in (_beside(path, "-wal"), _beside(path, "-shm")):
             stale.unlink(missing_ok=True)
         os.close(open_own_file(fresh))
-        connection = connect(fresh, "rw")
-        try:
+        with closing(connect(fresh, "rw")) as connection:
             connection.executescript(f"PRAGMA journal_mode = WAL; BEGIN; {_SCHEMA} COMMIT;")
-        finally:
-            connection.close()
         fresh.replace(path)
         folder = os.open(path.parent, os.O_RDONLY)
         try:
@@ -173,8 +166,13 @@ def _create(path: Path) -> None:
 
 
 def failed(verb: str, path: Path, error: sqlite3.Error) -> StateError:
-    """What SQLite says as a StateError; `verb` is what was tried: open, make, read or write."""
+    """What SQLite says as a StateError; `verb` is what was tried: open, make, read or write.
+
+    An error that is not SQLite's own but of the module around it is a mistake of this program, and is raised again.
+    """
     name = getattr(error, "sqlite_errorname", "")
+    if not name:
+        raise error
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
         return torn(path, str(error))
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")):
@@ -185,6 +183,11 @@ def failed(verb: str, path: Path, error: sqlite3.Error) -> StateError:
 def torn(path: Path, why: str) -> StateError:
     """The error for a database of ours that cannot be trusted any more."""
     return StateError(f"{path} is damaged ({why})", _BEGIN_ANEW)
+
+
+def moved_away(path: Path) -> StateError:
+    """The error for a database that somebody took away while it is in use."""
+    return StateError(f"{path} was moved or deleted while this bridge used it", "put it back, or restart the bridge")
 
 
 _BEGIN_ANEW = "move it away to begin anew: what was delivered before will be sent again"

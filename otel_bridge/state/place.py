@@ -49,7 +49,7 @@ def prepare_state_folder(folder: Path) -> None:
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise StateError(f"other users can write to the state folder {folder}", f"run chmod 700 {folder}")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise StateError(f"the state folder {folder} cannot be written", f"run chmod 700 {folder}, or {_ANOTHER}")
+        raise StateError(f"the state folder {folder} cannot be written", f"run chmod 700 {folder}")
 
 
 _ANOTHER = "give another with --state-dir"

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import stat
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,11 +72,8 @@ def read_state(folder: Path) -> StateView | None:
     if not os.access(path, os.R_OK):
         raise StateError(f"cannot read {path}: permission denied", "run this as the user who runs the bridge")
     try:
-        connection = connect(path, "ro")
-        try:
+        with closing(connect(path, "ro")) as connection:
             return _read(connection, path, holder)
-        finally:
-            connection.close()
     except sqlite3.Error as error:
         raise failed("read", path, error) from error
     except (ValueError, KeyError, TypeError) as error:

@@ -6,7 +6,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -15,7 +15,7 @@ from otel_bridge.sessions.ids import WINDOW_MS
 from otel_bridge.sessions.log_mapping import MAX_ENDED
 from otel_bridge.sessions.saved import Json, MappingChanges
 from otel_bridge.state.commit import Commit, Counts, LogTimes
-from otel_bridge.state.database import failed, open_database, torn
+from otel_bridge.state.database import failed, moved_away, open_database, torn
 from otel_bridge.state.lock import FolderLock
 from otel_bridge.state.place import DATABASE, prepare_state_folder
 from otel_bridge.state.values import Stored, key, loaded, loaded_object, stored, text_of
@@ -46,6 +46,8 @@ class StateStore:
         self._lock = lock
         self._connection = connection
         self._max_ended = max_ended
+        found = path.lstat()
+        self._place = (found.st_dev, found.st_ino)
         self._ended: Counter[bytes] = Counter()
         """How many ended sessions each chain has at most: counted up here, so that a commit need not ask."""
 
@@ -122,10 +124,11 @@ class StateStore:
     def commit(self, commit: Commit) -> None:
         """Write it all, or nothing: one transaction.
 
-        Raises StateError when it cannot be written (a full disk, a folder that became read-only). The store stays as
+        Raises StateError when it cannot be written (a full disk, a folder that is gone). The store stays as
         it was and can be used: keep the commit, and try again with `commit.merged_with(later)`.
         """
         writes = [*self._writes(commit)]  # everything that can go wrong with values does so before the transaction
+        self._check_place()
         try:
             with self._transaction():
                 for statement, rows in writes:
@@ -134,6 +137,15 @@ class StateStore:
                     self._count_ended(key(chain), changes)
         except sqlite3.Error as error:
             raise failed("write", self.path, error) from error
+
+    def _check_place(self) -> None:
+        """Commits to a file that lost its name would look well, and be gone with this process."""
+        try:
+            found = self.path.lstat()
+        except OSError as error:
+            raise moved_away(self.path) from error
+        if (found.st_dev, found.st_ino) != self._place:
+            raise moved_away(self.path)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -219,10 +231,11 @@ def _log_writes(chain: bytes, changes: MappingChanges) -> Iterator[tuple[str, li
 
 
 def _counters(counts: Counts) -> Iterator[tuple[Stored | int, ...]]:
-    for name, value in asdict(counts).items():
+    for field in fields(counts):
+        value = getattr(counts, field.name)
         for detail, number in value.items() if isinstance(value, Mapping) else [("", value)]:
             if number:
-                yield name, detail, number
+                yield field.name, detail, number
 
 
 def _is_ended(value: Json | None) -> bool:
