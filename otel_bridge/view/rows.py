@@ -85,7 +85,7 @@ def trace_rows(spans: Sequence[Span]) -> list[Row]:
             parent = span.parent_id if span.parent_id in ids and span.parent_id not in roots else None
             below.setdefault(parent, []).append(span)
     states = {span.name.removeprefix(STATE_PREFIX) for span in spans if span.name.startswith(STATE_PREFIX)}
-    return [row for span in below.get(None, ()) for row in _subtree(span, below, states, 0)]
+    return _in_order(timed for span in below.get(None, ()) for timed in _timeline(span, below, states, 0))
 
 
 def states(spans: Iterable[Span]) -> list[tuple[int, int, str]]:
@@ -97,17 +97,21 @@ def states(spans: Iterable[Span]) -> list[tuple[int, int, str]]:
     )
 
 
-def _subtree(span: Span, below: dict[int | None, list[Span]], states: set[str], depth: int) -> list[Row]:
+_Timed = tuple[int, list[Row]]
+"""Rows that belong together, and the time in Unix ns that they are sorted by."""
+
+
+def _timeline(span: Span, below: dict[int | None, list[Span]], states: set[str], depth: int) -> list[_Timed]:
+    """The rows of a span and of all below it; what is below one without a row stands for itself, at its own time."""
     own = _own_row(span, depth)
     inner = depth + 1 if own else depth
-    timed = [
-        (rows[0].stretches[0].start_ns, rows)
-        for rows in (_subtree(child, below, states, inner) for child in below.get(span.span_id, ()))
-        if rows
-    ]
-    timed += [(row.stretches[0].start_ns, [row]) for row in _event_rows(span, states, inner)]
-    timed.sort(key=lambda pair: pair[0])
-    return ([own] if own else []) + [row for _, rows in timed for row in rows]
+    parts = [part for child in below.get(span.span_id, ()) for part in _timeline(child, below, states, inner)]
+    parts += [(row.stretches[0].start_ns, [row]) for row in _event_rows(span, states, inner)]
+    return [(span.start_ns, [own, *_in_order(parts)])] if own else parts
+
+
+def _in_order(parts: Iterable[_Timed]) -> list[Row]:
+    return [row for _, rows in sorted(parts, key=lambda part: part[0]) for row in rows]
 
 
 def _own_row(span: Span, depth: int) -> Row | None:

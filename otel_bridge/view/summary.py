@@ -13,7 +13,7 @@ from otel_bridge.view.axis import Glyphs
 from otel_bridge.view.escape import printable
 from otel_bridge.view.rows import states
 from otel_bridge.view.totals import CALL_PREFIX, is_call, is_failure, tally
-from otel_bridge.view.units import duration, moment
+from otel_bridge.view.units import duration, moment, span_duration
 
 LANE_STATES = ("initializing", "running", "paused", "other")
 STATE_STYLES = {"initializing": "dim", "running": "green", "paused": "yellow", "other": "magenta"}
@@ -63,7 +63,7 @@ def summary(spans: Sequence[Span], width: int, glyphs: Glyphs, ascii_only: bool)
         lines += _labelled("in calls", [Text(f"{took} of {whole} ({took_ns * 100 // max(whole_ns, 1)} %)")], "", width)
         slowest = sorted(calls, key=lambda span: span.end_ns - span.start_ns, reverse=True)[:_SLOWEST]
         told = [
-            Text(f"{_tool(call, ascii_only)} {duration(call.end_ns - call.start_ns, ascii_only=ascii_only)}")
+            Text(f"{_tool(call, ascii_only)} {span_duration(call.end_ns - call.start_ns, ascii_only=ascii_only)}")
             for call in slowest
         ]
         lines += _labelled("slowest", told, between, width)

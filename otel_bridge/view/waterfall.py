@@ -15,7 +15,7 @@ from otel_bridge.view.escape import printable
 from otel_bridge.view.fold import fold
 from otel_bridge.view.rows import Kind, Row, states, trace_rows
 from otel_bridge.view.summary import LANE_STATES, STATE_STYLES, header, summary
-from otel_bridge.view.units import duration
+from otel_bridge.view.units import span_duration
 
 MIN_WIDTH = 60
 DEFAULT_MAX_ROWS = 80
@@ -106,12 +106,11 @@ class _Drawing:
         line = self._left(name, self._duration(row), self._mark(row))
         line.append_text(self._bars(row, style))
         lines = [_trimmed(line)]
-        if row.note:
+        message = _first_line(row.note, self._ascii_only)
+        if message:
             indent = " " * (_MARK_CELLS + _indent(row) + _INDENT_CELLS)
-            note = printable(
-                _first_line(row.note, self._ascii_only), self.width - len(indent), ascii_only=self._ascii_only
-            )
-            lines.append(Text(indent + note, "red"))
+            shown = printable(message, self.width - len(indent), ascii_only=self._ascii_only)
+            lines.append(Text(indent + shown, "red"))
         return lines
 
     def _left(self, name: Text, time: str, mark: Text | None = None) -> Text:
@@ -165,8 +164,7 @@ class _Drawing:
     def _duration(self, row: Row) -> str:
         if row.kind is Kind.EVENT:
             return ""
-        # The log counts in milliseconds: its shortest spans were raised to 1 µs, which nobody measured.
-        return "<1 ms" if row.duration_ns <= 1_000 else duration(row.duration_ns, ascii_only=self._ascii_only)
+        return span_duration(row.duration_ns, ascii_only=self._ascii_only)
 
 
 def _indent(row: Row) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from otel_bridge.sessions.span import Span
@@ -88,6 +90,13 @@ def test_events_outside_calls_are_rows_at_the_top() -> None:
 
     assert told(rows) == ["breakpoint changed b.py:7"]
     assert (rows[0].kind, rows[0].depth) == (Kind.EVENT, 0)
+
+
+def test_an_event_of_a_long_state_stands_at_its_own_time() -> None:
+    """The end of the program, told while it ran, is not drawn where the running began."""
+    running = replace(state(2, "running", 1, 90), events=(event("debug.state.stopped", 80),))
+
+    assert told(trace_rows([root(), running, call(3, "x", 10, 20), call(4, "y", 85, 90)])) == ["x", "stopped", "y"]
 
 
 def test_many_events_of_a_name_are_one_row() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from otel_bridge.view.units import duration, moment
+from otel_bridge.view.units import duration, moment, span_duration
 
 MS = 1_000_000
 S = 1_000 * MS
@@ -50,3 +50,8 @@ def test_duration_in_ascii() -> None:
 def test_moment() -> None:
     """A Unix time is shown as UTC to the millisecond, which is cut and not rounded."""
     assert moment(1_796_071_983_998_999_999) == "2026-11-30 20:53:03.998 UTC"
+
+
+def test_a_span_of_one_microsecond_is_shorter_than_the_log_can_tell() -> None:
+    """The least length of a span is no measurement, and is not shown as one."""
+    assert (span_duration(1_000), span_duration(1_001)) == ("<1 ms", "1 µs")

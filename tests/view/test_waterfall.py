@@ -76,6 +76,14 @@ def test_a_deep_tree_does_not_push_its_bars_out() -> None:
     assert all(row.endswith("──") and f"step {n}" in row for n, row in enumerate(rows, 2))
 
 
+@pytest.mark.parametrize("message", ["\r", "\n \n", " \t"])
+def test_a_message_of_blanks_has_no_line(message: str) -> None:
+    """A failure whose message shows nothing takes no line for it."""
+    blank = drawn([root(), call(1, "x", 0, 5, error=message)]).splitlines()
+
+    assert [line.split() for line in blank[4:]] == [["✗", "x", "5", "ms", "━" * 86], [], ["failed", "x", "tool_error"]]
+
+
 def test_no_span_is_an_error() -> None:
     """An empty trace cannot be drawn."""
     with pytest.raises(ValueError, match="no span"):
