@@ -154,7 +154,9 @@ def _unused(name: str, taken: Mapping[str, object]) -> str:
 
 def _names_a_secret(fields: Mapping[str, object]) -> bool:
     """Whether a `value` or `result` stands beside a name or expression that speaks of a secret."""
-    return any(isinstance(naming := fields.get(key), str) and names_a_secret(naming) for key in _NAMING)
+    namings = [naming for key in _NAMING if isinstance(naming := fields.get(key), str)]
+    # Asked again of what is left of it: JSON that was written anew has none of the escapes that could hide a name.
+    return any(names_a_secret(naming) or names_a_secret(redact_text(naming)) for naming in namings)
 
 
 def _redact_list(items: Sequence[object], depth: int) -> object:
@@ -219,6 +221,7 @@ def _hide(value: object) -> object:
 # text
 
 
+_MOST_PASSES = 6
 _REMEMBERED_TEXTS = 4096
 _clean_texts: set[str] = set()
 """Short texts that were found to hold nothing: session ids, names, tools and files come again with every entry."""
@@ -239,15 +242,17 @@ def _redact_string(text: str, depth: int) -> str:
 
 
 def _redact_telling(text: str, depth: int) -> str:
-    decoded = _json_container(text)
-    if decoded is not None:
-        # Always written anew: of two equal names in one object the text may show what the decoded value does not.
-        return _json_text(_redact(decoded, depth + 1))
-    text = redact_phrases(redact_keys(text))
-    safe = redact_tokens(text)
-    if safe != text:
-        safe = redact_phrases(safe)  # a token that is gone can leave a name behind
-    return redact_credentials(safe)
+    """Apply the rules until they find nothing new: what one of them leaves can be the name that another one knows."""
+    for _ in range(_MOST_PASSES):
+        decoded = _json_container(text)
+        if decoded is not None:
+            # Always written anew: of two equal names in one object the text may show what the decoded value does not.
+            return _json_text(_redact(decoded, depth + 1))
+        safe = redact_credentials(redact_tokens(redact_phrases(redact_keys(text))))
+        if safe == text:
+            break
+        text = safe
+    return text
 
 
 def _json_container(text: str) -> object:
