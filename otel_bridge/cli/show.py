@@ -36,6 +36,7 @@ def command(paths: tuple[str, ...], session_id: str | None, show_all: bool, **op
     from otel_bridge.sessions.span import Span
     from otel_bridge.view.terminal import print_listing, print_trace
     from otel_bridge.view.totals import tally
+    from otel_bridge.view.waterfall import DEFAULT_MAX_ROWS
 
     announcer = Announcer(lambda line: click.echo(line, err=True))
     stage = MappingStage(mapping_settings(options), announcer.malformed)
@@ -48,7 +49,7 @@ def command(paths: tuple[str, ...], session_id: str | None, show_all: bool, **op
         raise SourceError("no structured entry found", "is it mcp-debugger's own log, at level info or debug?")
     sessions = {trace_id: spans for trace_id, spans in traces.items() if len(spans) > 1}
     wanted = _wanted(session_id, traces) if session_id else next(iter(sessions or traces))
-    print_trace(traces[wanted], sys.stdout, max_rows=None if show_all else 80)
+    print_trace(traces[wanted], sys.stdout, max_rows=None if show_all else DEFAULT_MAX_ROWS)
     if session_id is None and len(sessions) > 1:
         click.echo(f"\n{len(sessions)} sessions; draw another with --session ID:", err=True)
         print_listing(tally(span for spans in sessions.values() for span in spans), sys.stderr)

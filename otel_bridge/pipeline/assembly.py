@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from otel_bridge.errors import StateError
+from otel_bridge.export.dead_letters import DeadLetters
+from otel_bridge.export.delivery import Delivery
+from otel_bridge.export.encode import RequestEncoder
+from otel_bridge.export.resource import Scope
+from otel_bridge.pipeline.announcements import Announcer
+from otel_bridge.pipeline.mapping_stage import MappingStage
+from otel_bridge.pipeline.marks import Committer
+from otel_bridge.pipeline.servers import LogWriters
+from otel_bridge.pipeline.tail import Tail
+from otel_bridge.pipeline.transports import transport_for
 from otel_bridge.sessions.attributes import MappingOptions
+from otel_bridge.sessions.saved import restore
 from otel_bridge.settings import ExportSettings
+from otel_bridge.sources import Checkpoint, Follower, Start
+from otel_bridge.state.place import DEAD_LETTERS, state_folder
+from otel_bridge.state.store import StateStore
 
 STOP_DEADLINE_S = 5.0
 
@@ -20,3 +39,69 @@ class TailSettings:
     state_dir: Path | None
     mapping: MappingOptions
     export: ExportSettings
+
+
+@contextlib.contextmanager
+def running_tail(settings: TailSettings, announcer: Announcer, stop: threading.Event) -> Iterator[Tail]:
+    """A tail that is set up and looks for files; its `run` is the caller's. At the end all is delivered or said.
+
+    Raises StateError when the state can't be used, SettingError for settings that can't.
+    """
+    folder = state_folder(settings.state_dir)
+    with StateStore.open(folder) as store:
+        follower = _follower(settings)
+        committer = Committer(store, follower.release, announcer, time.time)
+        transport = transport_for(settings.export)
+        if transport.proxy:
+            announcer.once(f"exports go through the proxy {transport.proxy}")
+        stage = MappingStage(settings.mapping, announcer.malformed)
+        delivery = Delivery(
+            transport,
+            RequestEncoder(settings.export.resource, Scope()),
+            DeadLetters(folder / DEAD_LETTERS),
+            committer,
+            on_bulletin=lambda bulletin: announcer.once(bulletin.text),
+        )
+        committer.delivery, committer.endpoint = delivery, transport.endpoint
+        tail = Tail(follower, stage, delivery, committer, announcer, settings.mapping.idle_timeout_ms)
+        _restore(tail, store, settings.mapping, folder)
+        looking = threading.Thread(target=_look, args=(tail, stop), name="looking", daemon=True)
+        looking.start()
+        try:
+            yield tail
+        finally:
+            stop.set()
+            looking.join()
+            outcome = delivery.close(STOP_DEADLINE_S)
+            follower.close()
+            if outcome.left_batches:
+                announcer.once(f"{outcome.left_spans} spans will be sent after the next start: {outcome.reason}")
+            announcer.flush(final=True)
+
+
+def _follower(settings: TailSettings) -> Follower:
+    from otel_bridge.sources.discovery import default_places
+
+    start = Start(settings.start) if settings.start else Start.AUTO
+    return Follower(settings.paths or default_places, start=start)
+
+
+def _restore(tail: Tail, store: StateStore, options: MappingOptions, folder: Path) -> None:
+    saved = store.load()
+    try:
+        for chain, log in saved.logs.items():
+            tail.stage.adopt(chain, restore(options, log.log, log.sessions, log.occurrences))
+            tail.writers[chain] = LogWriters.from_json(log.log.get("writers"))
+        tail.follower.restore([Checkpoint.from_json(values) for values in saved.checkpoints.values()])
+    except (KeyError, TypeError, ValueError) as error:
+        raise StateError(
+            f"the state in {folder} cannot be read: {error}",
+            "move the folder away to begin anew: what was delivered before will be sent again",
+        ) from error
+
+
+def _look(tail: Tail, stop: threading.Event) -> None:
+    while not stop.is_set():
+        if tail.follower.look():
+            tail.wake.set()
+        stop.wait(0.05)

@@ -8,23 +8,22 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from otel_bridge.errors import StateError
-from otel_bridge.export.delivery import Batch, Delivery
+from otel_bridge.export.batches import Batch
+from otel_bridge.export.delivery import Delivery
 from otel_bridge.export.encode import SpanEncoder
 from otel_bridge.pipeline.announcements import Announcer
-from otel_bridge.pipeline.mapping_stage import Cut, MappingStage
+from otel_bridge.pipeline.mapping_stage import Cut, MappedLog, MappingStage
+from otel_bridge.pipeline.marks import Committer, Mark
 from otel_bridge.pipeline.servers import LogWriters, Writers
 from otel_bridge.sessions.span import Span
-from otel_bridge.sources import Follower, Notice
-from otel_bridge.sources.processes import holders, is_alive
-from otel_bridge.state.commit import Commit
-from otel_bridge.state.store import StateStore
+from otel_bridge.sources import ChainStatistics, Follower, Notice
+from otel_bridge.state.commit import Commit, Counts, RunStatus
 
 READ_BYTES = 1 << 20
-BATCH_SPANS = 512
 CHECK_EVERY_S = 5.0
 """How often what no byte announces is looked at: silence, ended servers, files found but not read."""
 GRACE_MS = 5_000
@@ -33,51 +32,55 @@ GRACE_MS = 5_000
 
 @dataclass(slots=True)
 class Tail:
-    """A running tail. `run` returns when `stop` is set and what was in the air is delivered or given up."""
+    """A running tail. `run` returns when `stop` is set; what is in the air then is the delivery's to finish."""
 
     follower: Follower
     stage: MappingStage
     delivery: Delivery
-    store: StateStore | None
+    committer: Committer
     announcer: Announcer
     idle_timeout_ms: int
     unix_s: Callable[[], float] = time.time
     monotonic_s: Callable[[], float] = time.monotonic
     wake: threading.Event = field(default_factory=threading.Event)
+    """Set when there may be something to read, and to be heard at once after `stop` was set."""
+    writers: dict[str, LogWriters] = field(default_factory=dict)
     _encoder: SpanEncoder = field(default_factory=SpanEncoder)
-    _writers: dict[str, LogWriters] = field(default_factory=dict)
-    _read_at_s: dict[str, float] = field(default_factory=dict)
-    _uncommitted: Commit | None = None
+    _read_ms: dict[str, int] = field(default_factory=dict)
+    _lost_bytes: Counter[str] = field(default_factory=Counter)
+    _flaws: Counter[str] = field(default_factory=Counter)
     _checked_s: float = 0.0
 
     def run(self, stop: threading.Event) -> None:
-        """Reads, maps and submits until `stop` is set. Set `wake` as well to be heard at once."""
+        """Reads, maps and submits until `stop` is set."""
         while not stop.is_set():
             self._say()
             if self.monotonic_s() - self._checked_s >= CHECK_EVERY_S:
-                self._check()
-            if not self._step(stop):
+                self._checked_s = self.monotonic_s()
+                if self.delivery.has_room():
+                    self.check()
+            if self.delivery.wait_for_room(CHECK_EVERY_S) and not self._read():
                 self.wake.wait(CHECK_EVERY_S)
                 self.wake.clear()
         self._say()
 
-    def _step(self, stop: threading.Event) -> bool:
-        """Reads once; False when there was nothing to read, so that the caller waits."""
-        if not self.delivery.wait_for_room(timeout_s=CHECK_EVERY_S) or stop.is_set():
-            return True
+    def _read(self) -> bool:
+        """Reads and submits once; False when there was nothing to read."""
         chunks = self.follower.read(READ_BYTES)
+        if not chunks:
+            return False
         spans: list[Span] = []
+        now_ms = self._now_ms()
         for chunk in chunks:
             spans += self.stage.take(chunk)
-            self._read_at_s[chunk.chain] = self.unix_s()
-        if chunks:
-            self._submit(spans)
-        return bool(chunks)
+            self._read_ms[chunk.chain] = now_ms
+        self._submit(spans)
+        return True
 
     def _submit(self, spans: Iterable[Span]) -> None:
         cut = self.stage.cut()
         encoded = tuple(self._encoder.encode(span) for span in spans)
-        self.delivery.submit(Batch(encoded, (self._commit_of(cut), cut.ended)))
+        self.delivery.submit(Batch(encoded, Mark(self._commit_of(cut), cut.ended)))
 
     def _commit_of(self, cut: Cut) -> Commit:
         checkpoints: dict[str, dict[str, object] | None] = {
@@ -89,54 +92,50 @@ class Tail:
             ended = generation in cut.ended
             point = self.follower.checkpoint(generation, offset_bytes, cut.last_entry_ms[generation], ended=ended)
             checkpoints[generation] = point.to_json()
-        for generation in self.follower.gone():
-            checkpoints[generation] = None
-        return Commit(checkpoints, dict(cut.logs))
+        checkpoints |= dict.fromkeys(self.follower.gone())
+        flaws = self.stage.flaws - self._flaws
+        self._flaws = Counter(self.stage.flaws)
+        lost_bytes, self._lost_bytes = self._lost_bytes, Counter()
+        for chain, changes in cut.logs.items():
+            if chain in self.writers:
+                changes.log["writers"] = self.writers[chain].to_json()
+        return Commit(checkpoints, cut.logs, counts=Counts(0, 0, lost_bytes, flaws), run=self._run_status())
 
-    def commit(self, mark: object) -> None:
-        """What a delivered batch accounts for is written down. Called by the delivery, in order."""
-        assert isinstance(mark, tuple)
-        commit, ended = mark
-        if self.store is not None:
-            whole = self._uncommitted.merged_with(commit) if self._uncommitted else commit
-            try:
-                self.store.commit(whole)
-            except StateError as error:
-                self._uncommitted = whole
-                self.announcer.repeated("state", f"{error} (nothing is lost: after a crash it would be sent again)")
-                return
-            self._uncommitted = None
-        for generation in ended:
-            self.follower.release(generation)
+    def _run_status(self) -> RunStatus:
+        now = self.follower.statistics()
+        return RunStatus(self._now_ms(), "", held_files=now.held_files, held_bytes=now.held_bytes)
 
-    def _check(self) -> None:
-        """What only time tells: servers that ended, logs that fell silent."""
-        self._checked_s = self.monotonic_s()
-        now_ms = int(self.unix_s() * 1000)
-        behind = {chain.chain: chain for chain in self.follower.statistics().chains}
+    def check(self) -> None:
+        """What only time tells: servers that ended, logs that fell silent, files that were found and not yet read."""
+        followed = {chain.chain: chain for chain in self.follower.statistics().chains}
         spans: list[Span] = []
         for chain, log in self.stage.logs.items():
-            followed = behind.get(chain)
-            if followed is not None and followed.lag_bytes:
-                continue
-            mapping = log.mapping
-            read_ms = int(self._read_at_s.get(chain, 0.0) * 1000)
-            ended = False
-            if followed is not None and mapping.sessions:
-                writers = self._writers.setdefault(chain, LogWriters())
-                ended = writers.check(followed.files, holders, is_alive) is Writers.ENDED
-            if ended:
-                spans += mapping.server_gone()
-                log.changed = True
-            elif now_ms - GRACE_MS - max(mapping.latest_ms, read_ms) >= self.idle_timeout_ms:
-                given_up = mapping.pass_time(now_ms)
-                spans += given_up
-                log.changed = log.changed or bool(given_up)
+            on_disk = followed.get(chain)
+            if on_disk is None or not on_disk.lag_bytes:
+                ended = self._ended(chain, log, on_disk)
+                spans += ended
+                log.changed = log.changed or bool(ended)
         if spans or self.follower.unsaved():
             self._submit(spans)
 
+    def _ended(self, chain: str, log: MappedLog, on_disk: ChainStatistics | None) -> list[Span]:
+        mapping = log.mapping
+        if not mapping.has_open:
+            return []
+        if on_disk is not None:
+            writers = self.writers.setdefault(chain, LogWriters())
+            if writers.check(on_disk.files) is Writers.ENDED:
+                return mapping.server_gone()
+        quiet_ms = self._now_ms() - GRACE_MS - max(mapping.latest_ms, self._read_ms.get(chain, 0))
+        return mapping.server_gone() if quiet_ms >= self.idle_timeout_ms else []
+
+    def _now_ms(self) -> int:
+        return int(self.unix_s() * 1000)
+
     def _say(self) -> None:
         for notice in self.follower.notices():
+            if notice.is_loss:
+                self._lost_bytes[notice.kind] += notice.lost_bytes
             self.announcer.repeated(f"{notice.kind} {notice.path}", _line(notice))
         self.announcer.flush()
 

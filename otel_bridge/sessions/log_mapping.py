@@ -42,7 +42,7 @@ class EndedSession:
 
 
 class LogMapping:
-    """Maps one log. `take` what it says, then `end` (no more will come) or `pass_time` (none came for long)."""
+    """Maps one log. `take` what it says; then `end`, when no more will come, or `server_gone`, when it is known to be."""
 
     def __init__(self, options: MappingOptions) -> None:
         self.options = options
@@ -67,13 +67,13 @@ class LogMapping:
             spans += self._state_change(item) if isinstance(item, StateChange) else self._entry(redact_entry(item))
         return spans
 
-    def pass_time(self, now_ms: int) -> list[Span]:
-        """Nothing came until `now_ms`: what would end at the next entry, if one came now, ends. For live logs."""
-        silent = self.latest_ms and now_ms - self.latest_ms >= self.options.idle_timeout_ms
-        return self.server_gone() if silent else []
+    @property
+    def has_open(self) -> bool:
+        """Whether anything would end if the log's server were gone."""
+        return bool(self.sessions or self.loose.books or self.creates.waiting)
 
     def server_gone(self) -> list[Span]:
-        """The process that wrote this log has ended: every session ends."""
+        """The process that wrote this log has ended, or the log was silent for the idle timeout: every session ends."""
         return [*self._end_sessions(), *self._end_loose(None)]
 
     def end(self, now_ms: int) -> list[Span]:

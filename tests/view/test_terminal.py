@@ -8,7 +8,8 @@ import re
 import pytest
 from rich.cells import cell_len
 
-from otel_bridge.view import console_for, print_listing, print_trace, tally
+from otel_bridge.view.terminal import console_for, print_listing, print_trace
+from otel_bridge.view.totals import tally
 from tests.view.test_waterfall import drawn
 from tests.view.traces import cart_session, root
 
