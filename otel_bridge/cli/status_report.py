@@ -25,6 +25,7 @@ class Status:
     waiting_for: str
     delivered_spans: int
     refused_spans: int
+    lost_spans: int
     kept: Kept
     lost_bytes: Mapping[str, int]
     malformed_lines: Mapping[str, int]
@@ -38,7 +39,7 @@ class Status:
     def of(cls, folder: Path, view: StateView | None, now_ms: int) -> Status:
         """The status of what a state folder holds. Raises StateError for what cannot be read."""
         if view is None:
-            return cls(str(folder), False, now_ms, None, "", "", 0, 0, Kept(), {}, {}, {}, 0, 0, (), ())
+            return cls(str(folder), False, now_ms, None, "", "", 0, 0, 0, Kept(), {}, {}, {}, 0, 0, (), ())
         run = view.run
         # What a bridge waited for, and held open, when it ended is no news.
         now = run if view.holder else {}
@@ -51,6 +52,7 @@ class Status:
             waiting_for=str(now.get("waiting_for", "")),
             delivered_spans=view.total("delivered_spans"),
             refused_spans=view.total("refused_spans"),
+            lost_spans=view.total("lost_spans"),
             kept=kept_dead_letters(folder / DEAD_LETTERS),
             lost_bytes=view.by_detail("lost_bytes"),
             malformed_lines=view.by_detail("malformed_lines"),
@@ -85,6 +87,7 @@ class Status:
             "waiting_for": self.waiting_for,
             "delivered_spans": self.delivered_spans,
             "refused_spans": self.refused_spans,
+            "lost_spans": self.lost_spans,
             "dead_letters": asdict(self.kept),
             "lost_bytes": dict(self.lost_bytes),
             "malformed_lines": dict(self.malformed_lines),
@@ -106,6 +109,7 @@ def tab_separated(status: Status) -> Iterator[str]:
     yield _line("waiting_for", status.waiting_for)
     yield _line("delivered_spans", status.delivered_spans)
     yield _line("refused_spans", status.refused_spans)
+    yield _line("lost_spans", status.lost_spans)
     yield _line("dead_letters", status.kept.letters, status.kept.spans)
     for kind, lost_bytes in status.lost_bytes.items():
         yield _line("lost_bytes", kind, lost_bytes)

@@ -74,6 +74,8 @@ def _facts(status: Status, shown: Cell, ago: Cell) -> Iterator[tuple[str, str]]:
     refused = _count(status.refused_spans, "span")
     if status.kept.spans:
         refused += f"; {status.kept.spans:,} kept, `otel-bridge resend` sends them again"
+    if status.lost_spans:
+        refused += f"; {status.lost_spans:,} lost, there was no room to keep them"
     yield "refused", refused
     yield "lost", _by_detail(status.lost_bytes, "byte", shown)
     yield "malformed", _by_detail(status.malformed_lines, "line", shown)

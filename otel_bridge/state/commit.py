@@ -15,13 +15,15 @@ from otel_bridge.sessions.saved import Json, MappingChanges
 class Counts:
     """What was counted since the last commit.
 
-    `lost_bytes` is by the kind of the notice that told of the loss, `malformed_lines` by the flaw.
+    `lost_bytes` is by the kind of the notice that told of the loss, `malformed_lines` by the flaw. `lost_spans` are
+    refused ones for which there was no room among the dead letters.
     """
 
     delivered_spans: int = 0
     refused_spans: int = 0
     lost_bytes: Mapping[str, int] = field(default_factory=dict)
     malformed_lines: Mapping[str, int] = field(default_factory=dict)
+    lost_spans: int = 0
 
     def plus(self, other: Counts) -> Counts:
         """Both together."""
@@ -30,6 +32,7 @@ class Counts:
             self.refused_spans + other.refused_spans,
             Counter(self.lost_bytes) + Counter(other.lost_bytes),
             Counter(self.malformed_lines) + Counter(other.malformed_lines),
+            self.lost_spans + other.lost_spans,
         )
 
 
