@@ -27,7 +27,7 @@ _TRAILING_COMMAS = re.compile(r'("(?:[^"\\]++|\\.)*+"?)|,[ \t\r\n]*+(?=[}\]])', 
 
 
 def decode_line(line: bytes) -> Entry | StateChange | Flaw | None:
-    """Decode a line that passed the bytes test (`kinds.STRUCTURED_LINE`), without its newline.
+    """What a line says that passed the bytes test (`kinds.STRUCTURED_LINE`); without its newline.
 
     Gives the entry or state change, None if the line turns out to be unstructured, or the flaw that makes it
     unusable. Never raises, whatever the bytes are.
@@ -41,7 +41,7 @@ def decode_line(line: bytes) -> Entry | StateChange | Flaw | None:
 
 
 def interpret(fields: dict[str, object]) -> Entry | StateChange | Flaw | None:
-    """Say what a decoded line is: an entry, a state change, None if unstructured, `Flaw.NO_TIME` without a usable time.
+    """What a decoded line is: an entry, a state change, None if unstructured, `Flaw.NO_TIME` without a usable time.
 
     `fields` is the whole line's object; it is taken over: an entry keeps it, without `message` and `timestamp`.
     Only the top level counts: clients choose what is nested below it.
@@ -64,7 +64,7 @@ def interpret(fields: dict[str, object]) -> Entry | StateChange | Flaw | None:
 
 
 def decode_json(text: bytes) -> object:
-    """Decode JSON text strictly; the value, or a `Flaw` (which no JSON value is).
+    """The value of JSON text, decoded strictly, or a `Flaw` (which no JSON value is).
 
     Lone surrogate escapes (`"\\udcff"`, which JavaScript writes when it cuts a string inside a character) become
     U+FFFD in keys and values: neither UTF-8 nor OTLP can carry them. Integers keep every digit; one of more than 640

@@ -43,7 +43,7 @@ _STATE_CHANGE = re.compile(r"\[SM _updateSessionState ([^\s\]]+)\] State change:
 
 
 def split_kind(message: str) -> tuple[str, str] | None:
-    """Split a message into its kind and the text glued behind it; None if the message is not structured.
+    """The kind of a message and the text glued behind it; None if the message is not structured.
 
     winston appends an entry's own `message` to the kind, with a space between. The kind is the whole first word, so a
     kind that nobody has seen yet (`debug:memory`) is one too; a prefix alone (`session: foo`) is prose.
@@ -57,7 +57,7 @@ def split_kind(message: str) -> tuple[str, str] | None:
 
 
 def split_state_change(message: str) -> tuple[str, str, str] | None:
-    """Split a state line's message into session id, state before and state after; None if it is another message.
+    """Session id, state before and state after of a state line's message; None if it is another message.
 
     The whole message must match: a client can put text into many messages, but into none of this form.
     """

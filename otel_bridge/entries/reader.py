@@ -44,7 +44,7 @@ class EntryReader:
     """
 
     def __init__(self, path: str, *, start_byte: int = 0, max_line_bytes: int = DEFAULT_MAX_LINE_BYTES) -> None:
-        """Begin at `start_byte`, which must be the start of a line; `path` is only for messages."""
+        """Begins at `start_byte`, which must be the start of a line; `path` is only for messages."""
         self._path = path
         self._max_line_bytes = max_line_bytes
         self._start_byte = start_byte
@@ -64,7 +64,7 @@ class EntryReader:
         return self._pending_start_byte
 
     def statistics(self) -> ReaderStatistics:
-        """Give the counts so far, as a snapshot."""
+        """The counts so far, as a snapshot."""
         return ReaderStatistics(
             read_bytes=self._next_byte - self._start_byte,
             lines=self._lines,
@@ -74,7 +74,7 @@ class EntryReader:
         )
 
     def feed(self, block: bytes) -> list[Placed]:
-        """Take the file's next bytes; give the items of all lines that end in them."""
+        """Takes the file's next bytes; the items of all lines that end in them."""
         placed: list[Placed] = []
         position = 0
         if self._next_byte > self._pending_start_byte:
@@ -95,14 +95,14 @@ class EntryReader:
         return placed
 
     def flush(self) -> list[Placed]:
-        """End the unfinished line where the file ends: it counts if it is whole, else as malformed."""
+        """Ends the unfinished line where the file ends: it counts if it is whole, else as malformed."""
         placed: list[Placed] = []
         if self._next_byte > self._pending_start_byte:
             self._finish_line(self._next_byte, placed)
         return placed
 
     def _keep(self, part: bytes) -> None:
-        """Hold a part of the unfinished line, or nothing at all once it is over the limit."""
+        """Holds a part of the unfinished line, or nothing at all once it is over the limit."""
         if self._skipping:
             return
         if not self._pending:
@@ -129,7 +129,7 @@ class EntryReader:
         self._pending_start_byte = end_byte
 
     def _read_lines(self, block: bytes, position: int, complete: int, placed: list[Placed]) -> None:
-        """Read the whole lines between two positions of a block, first cutting out those over the limit.
+        """Reads the whole lines between two positions of a block, first cutting out those over the limit.
 
         Looking back from the limit for a newline clears as many lines at once as fit below it.
         """

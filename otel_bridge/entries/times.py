@@ -23,7 +23,7 @@ _SECOND = timedelta(seconds=1)
 
 
 def time_ms(timestamp: object) -> int | None:
-    """Give a timestamp as whole Unix milliseconds, or None if it is not usable.
+    """A timestamp as whole Unix milliseconds, or None if it is not usable.
 
     Takes what servers write: a number of Unix ms (0.24.2) or ISO 8601 text with `Z` or an offset (the specification,
     newer servers). What is finer than a millisecond is cut off, as JavaScript's `Date.parse` does. None for other

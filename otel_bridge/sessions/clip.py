@@ -27,7 +27,7 @@ _FEWEST_STRING_BYTES = 24
 
 
 def sendable_text(text: str) -> str:
-    """Give the text with lone surrogates as U+FFFD (UTF-8 has none) and NUL as U+2400 (PostgreSQL refuses it)."""
+    """The text with lone surrogates as U+FFFD (UTF-8 has none) and NUL as U+2400 (PostgreSQL refuses it)."""
     if _UNSENDABLE.search(text) is None:
         return text
     paired = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -35,7 +35,7 @@ def sendable_text(text: str) -> str:
 
 
 def clip_text(text: str, max_bytes: int = MAX_VALUE_BYTES) -> str:
-    """Give the text as far as `max_bytes` of UTF-8 go, cut between characters, and how much was cut: `…[+123 bytes]`.
+    """The text as far as `max_bytes` of UTF-8 go, cut between characters, and how much was cut: `…[+123 bytes]`.
 
     The marker is part of the limit; where even that does not fit, the text is cut without one.
     """
@@ -60,7 +60,7 @@ def _cut_marker(cut_bytes: int) -> str:
 
 
 def otlp_value(value: object, max_bytes: int = MAX_VALUE_BYTES) -> AttributeValue | None:
-    """Give a JSON value as an attribute's value; None for null, which leaves the attribute out.
+    """A JSON value as an attribute's value; None for null, which leaves the attribute out.
 
     Objects and lists become JSON text; integers beyond 64 bits and floats that are no number become text, because the
     SDK drops such an attribute with a traceback that shows the value.
@@ -78,7 +78,7 @@ def otlp_value(value: object, max_bytes: int = MAX_VALUE_BYTES) -> AttributeValu
 
 
 def clip_json(value: object, max_bytes: int = MAX_VALUE_BYTES) -> str:
-    """Give a JSON value as compact JSON text of at most `max_bytes` of UTF-8 that still parses; keys keep their order.
+    """A JSON value as compact JSON text of at most `max_bytes` of UTF-8 that still parses; keys keep their order.
 
     What does not fit is shortened first in its strings, the longest ones most, each with a marker; then in its lists
     and objects, whose last item says how many more there were. Where not even that fits the text is `""`, and empty

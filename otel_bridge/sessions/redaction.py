@@ -57,7 +57,7 @@ class _Role(Enum):
 
 
 def redact_entry(entry: Entry) -> Entry:
-    """Give the entry without its secrets; the same object if there is none."""
+    """The entry without its secrets; the same object if there is none."""
     fields, text = _redact_object(entry.fields, 0), redact_text(entry.text)
     if fields is entry.fields and text is entry.text:
         return entry
@@ -65,7 +65,7 @@ def redact_entry(entry: Entry) -> Entry:
 
 
 def redact(value: object) -> object:
-    """Give a JSON value without its secrets, at every depth; the same object if there is none.
+    """A JSON value without its secrets, at every depth; the same object if there is none.
 
     A mapping becomes a dict and a tuple a list where something in them changed. A value of a type that JSON does not
     know becomes its redacted text.
@@ -74,12 +74,12 @@ def redact(value: object) -> object:
 
 
 def redact_named(name: str, value: object) -> object:
-    """Give a value without its secrets, knowing its name; what stands under a sensitive name is hidden as a whole."""
+    """A value without its secrets, knowing its name; what stands under a sensitive name is hidden as a whole."""
     return _redact_under(_role(name), value, 0)
 
 
 def redact_text(text: str) -> str:
-    """Give a text without its secrets; text that is JSON stays JSON (written anew, without white space)."""
+    """A text without its secrets; text that is JSON stays JSON (written anew, without white space)."""
     return _redact_string(text, 0)
 
 
@@ -178,7 +178,7 @@ def _tells_of_the_next(item: str, length: int) -> bool:
 
 
 def _redact_environment(value: object, depth: int) -> object:
-    """Hide every value of an environment: an object, a list of `NAME=value`, or one of `{"name": …, "value": …}`."""
+    """An environment, every value hidden: an object, a list of `NAME=value`, or one of `{"name": …, "value": …}`."""
     match value:
         case str():
             if isinstance(decoded := _json_container(value), (dict, list)):
@@ -242,7 +242,7 @@ def _redact_string(text: str, depth: int) -> str:
 
 
 def _redact_telling(text: str, depth: int) -> str:
-    """Apply the rules until they find nothing new: what one of them leaves can be the name that another one knows."""
+    """Applies the rules until they find nothing new: what one of them leaves can be the name that another knows."""
     for _ in range(_MOST_PASSES):
         decoded = _json_container(text)
         if decoded is not None:

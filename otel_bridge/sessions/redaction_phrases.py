@@ -1,7 +1,8 @@
 """Secrets in free text that are known by the name before them: `password='…'`, `--token=…`, `API_KEY: …`.
 
 The text may be anything: a shell command, source code, a program's output, a piece of JSON inside a string. Where it is
-unclear how far a value goes, more is hidden rather than less. One pass from left to right; nothing is read twice.
+unclear how far a value goes, more is hidden rather than less. The work grows with the length of the text alone, for
+patterns are possessive or bounded, and the search goes on where a value ended.
 """
 
 from __future__ import annotations
@@ -22,15 +23,22 @@ _BEFORE_LITERAL = re.compile(
     r"""(?=[rRbBfFuU]{0,2}\\*+["'`])"""
 )
 _AFTER_FLAG = re.compile(r"""(?:\\*+["'`]\s*+,\s*+|\s++)(?=\\*+["'`]?+[^\s\-"'`])""")
+_BEFORE_MEMBER_VALUE = re.compile(
+    r"""\\*+["']\s*+,\s*+"""
+    r"""(?:\\*+["'][\w.\-]{1,64}\\*+["']\s*+:\s*+(?:\\*+["'][^"'\\]{0,200}+\\*+["']|[\w.+\-]{1,40}+)\s*+,\s*+){0,4}"""
+    r"""\\*+["'](?:value|result)\\*+["']\s*+:\s*+"""
+)
+"""From the name of a variable to its value, in an object whose text was cut off and is no JSON any more."""
+
 _BEFORE_ENVIRONMENT = re.compile(r"""(?:\\*+["'`])?+\s*+(?:(?:=>|[:=])\s*+|\((?=\s*+[{\[]))\s*+(?=[{\[])""")
 _ENVIRONMENT_ITEM = re.compile(rf"(?:\[[^\]\n]{{0,200}}\])?+{_OPERATOR.pattern}")
 
-_LEFT_ALONE = re.compile(
-    rf"(?:{ONE_WORD_SCHEMES}\s+)?(?:{MARKER})"
-    r"|(?:none|true|false|null|nil|undefined|nan|lambda|str|string|bytes|int|integer|bool|boolean|float|number|any|object)",
+_HIDDEN_ALREADY = re.compile(rf"(?:{ONE_WORD_SCHEMES}\s+)?(?:{MARKER})", re.IGNORECASE)
+_CONSTANT = re.compile(
+    r"none|true|false|null|nil|undefined|nan|lambda|str|string|bytes|int|integer|bool|boolean|float|number|any|object",
     re.IGNORECASE,
 )
-"""Values with nothing to hide: what is hidden already, constants, and the types of annotated code."""
+"""Bare words with nothing to hide: constants, and the types of annotated code."""
 
 _LINE_NUMBER = re.compile(r"[0-9]{1,7}(?!\w)")
 _SOURCE_FILE = re.compile(
@@ -42,7 +50,7 @@ _NOUNS = ("key", "keys", "token", "tokens", "Key", "Token")
 
 
 def redact_phrases(text: str) -> str:
-    """Replace every value that follows a sensitive name by the marker; the names and the rest stay as they are."""
+    """The text with a marker for every value that follows a sensitive name; names and all the rest stay."""
     parts: list[str] = []
     copied = position = 0
     while found := NAME_IN_TEXT.search(text, position):
@@ -63,7 +71,8 @@ def redact_phrases(text: str) -> str:
 def _secret_after(text: str, start: int, end: int) -> tuple[int, int]:
     """Where the secret lies that the name between two positions speaks of; an empty range if there is none."""
     name = text[start:end]
-    if is_sensitive_name(name) or (text.startswith("\\", start - 1) and is_sensitive_name(_ESCAPE.sub("", name, 1))):
+    unescaped = _ESCAPE.sub("", name, 1) if start and text[start - 1] == "\\" else name  # of `\ntoken=…` in a literal
+    if is_sensitive_name(name) or is_sensitive_name(unescaped):
         return _after_sensitive_name(text, name, end)
     if is_environment_name(name):
         return _after_environment_name(text, name, end)
@@ -84,6 +93,9 @@ def _after_sensitive_name(text: str, name: str, end: int) -> tuple[int, int]:
     if name.startswith("-"):
         flag = _AFTER_FLAG.match(text, end)
         return (flag.end(), value_end(text, flag.end())) if flag else (end, end)
+    member = _BEFORE_MEMBER_VALUE.match(text, end)
+    if member is not None:
+        return member.end(), value_end(text, member.end())
     before = _BEFORE_LITERAL.match(text, end)
     literal = literal_at(text, before.end()) if before else None
     if before is None or literal is None or name.endswith(_EXCEPTIONS) or _SOURCE_FILE.search(name):
@@ -105,11 +117,13 @@ def _after_environment_name(text: str, name: str, end: int) -> tuple[int, int]:
 
 def _hide(text: str, start: int, end: int) -> str | None:
     """What takes the place of a value, or None where it can stay; one literal keeps its quotes."""
-    if _LEFT_ALONE.fullmatch(text, start, end):
+    if _HIDDEN_ALREADY.fullmatch(text, start, end) or _CONSTANT.fullmatch(text, start, end):
         return None
     literal = literal_at(text, start)
     if literal is None or literal.end != end or not literal.closed:
         return REDACTED
-    if literal.content_length == 0 or _LEFT_ALONE.fullmatch(text, literal.content_start, literal.content_end):
+    if literal.content_start == literal.content_end:
+        return None
+    if _HIDDEN_ALREADY.fullmatch(text, literal.content_start, literal.content_end):
         return None
     return text[start : literal.content_start] + REDACTED + text[literal.content_end : end]

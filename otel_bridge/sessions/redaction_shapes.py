@@ -29,17 +29,17 @@ _MARKED = re.compile(MARKER)
 
 
 def redact_keys(text: str) -> str:
-    """Replace PEM blocks; one that was cut off, up to the end of the text."""
+    """The text without PEM blocks; of one that was cut off nothing stays up to the end of the text."""
     return _PEM.sub(REDACTED, text) if "-----BEGIN " in text else text
 
 
 def redact_tokens(text: str) -> str:
-    """Replace tokens of known services: GitHub, `sk-` keys, AWS access key ids, JSON web tokens."""
+    """The text without tokens of known services: GitHub, `sk-` keys, AWS access key ids, JSON web tokens."""
     return _TOKENS.sub(REDACTED, text)
 
 
 def redact_credentials(text: str) -> str:
-    """Replace the password of a URL's user info, and what follows `Bearer`."""
+    """The text without the passwords in URLs' user info, and without what follows `Bearer`."""
     if "://" in text:
         text = _URL_PASSWORD.sub(_hide_url_password, text)
     return _BEARER.sub(_hide_bearer, text)

@@ -41,14 +41,9 @@ class Literal:
     end: int
     closed: bool
 
-    @property
-    def content_length(self) -> int:
-        """Characters between the quotes."""
-        return self.content_end - self.content_start
-
 
 def literal_at(text: str, position: int) -> Literal | None:
-    """Give the quoted string that begins here, prefix (`b'…'`) and escaped quotes (`\\"…\\"`) included, or None."""
+    """The quoted string that begins here, prefix (`b'…'`) and escaped quotes (`\\"…\\"`) included, or None."""
     opening = _LITERAL_START.match(text, position)
     if opening is None:
         return None
@@ -66,7 +61,7 @@ def literal_at(text: str, position: int) -> Literal | None:
 
 
 def value_end(text: str, position: int) -> int:
-    """Say where the value ends that begins at `position`, which is the position itself if nothing is there.
+    """Where the value ends that begins at `position`, which is the position itself if nothing is there.
 
     Takes quoted strings, brackets with all that is in them, bare words, an authentication scheme before its
     credentials, and whatever an expression joins to them; a string or bracket left open goes to the end of the text.
