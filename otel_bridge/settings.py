@@ -166,6 +166,9 @@ def _split(value: str, source: str) -> SplitResult:
     return url
 
 
+_GRPC_RESOLVERS = ("dns:", "unix:", "unix-abstract:", "vsock:", "ipv4:", "ipv6:")
+
+
 def _grpc_target(value: str, source: str, environ: Environment) -> tuple[str, bool]:
     """Target and security: by the scheme; without http:// or https:// by OTEL_EXPORTER_OTLP_(TRACES_)INSECURE."""
     url = _split(value, source)
@@ -173,11 +176,16 @@ def _grpc_target(value: str, source: str, environ: Environment) -> tuple[str, bo
         if not url.hostname:
             raise SettingError(f"{source}: the URL names no host", "write it as in http://localhost:4317")
         return url.netloc.rpartition("@")[2], url.scheme == "http"
+    if "/" not in value and not value.startswith(_GRPC_RESOLVERS):
+        _split(f"//{value}", source)
     return value, _variable("INSECURE", environ)[0].lower() == "true"
 
 
 def _port_notice(target: str, protocol: Protocol) -> str:
-    port = (urlsplit(target) if "//" in target else urlsplit(f"//{target}")).port
+    try:
+        port = (urlsplit(target) if "//" in target else urlsplit(f"//{target}")).port
+    except ValueError:  # a gRPC target of another kind
+        return ""
     if protocol is Protocol.HTTP and port == 4317:
         return "the endpoint has port 4317, where most backends speak gRPC: pass --protocol grpc, or use port 4318"
     if protocol is Protocol.GRPC and port == 4318:

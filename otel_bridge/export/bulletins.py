@@ -72,8 +72,9 @@ class Bulletins:
 
     def succeed(self) -> None:
         """Something got through: the trouble is over."""
-        self._reason = ""
-        self._due_s = 0.0 if self._is_said else None
+        if self._reason:
+            self._reason = ""
+            self._due_s = 0.0 if self._is_said else None
 
     def refuse(self, count: int, text: str) -> None:
         """`count` spans were refused, for the reason in `text`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable
 from typing import BinaryIO
@@ -34,12 +35,21 @@ class ConsoleTransport:
             resource = _attributes(resource_spans.resource.attributes)
             for scope_spans in resource_spans.scope_spans:
                 for span in scope_spans.spans:
-                    self._stream.write(orjson.dumps(_plain(span, resource)) + b"\n")
+                    self._stream.write(_line(_plain(span, resource)))
         self._stream.flush()
         return HttpReply(200)
 
     def close(self) -> None:
         """Leave the stream open: it is the process's."""
+
+
+# JSON allows these as they are; a terminal obeys some, and some readers take others for the end of a line.
+_UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029]")
+
+
+def _line(values: dict[str, object]) -> bytes:
+    text = orjson.dumps(values).decode()
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode() + b"\n"
 
 
 def _plain(span: ProtoSpan, resource: dict[str, object]) -> dict[str, object]:
