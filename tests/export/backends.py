@@ -53,6 +53,10 @@ def raw_server(answer: bytes | None, *, tls: ssl.SSLContext | None = None) -> It
                 connection.recv(65536)
                 if answer is not None:
                     connection.sendall(answer)
+                    # What is left unread would turn the end of the connection into a reset.
+                    connection.shutdown(socket.SHUT_WR)
+                    while connection.recv(65536):
+                        pass
                     connection.close()
             except OSError:
                 continue  # the listener was closed, or the client refused the certificate
