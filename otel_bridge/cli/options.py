@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
 
-from otel_bridge.errors import SettingError
+from otel_bridge.mapping_options import resolve_mapping_options
 from otel_bridge.sessions.attributes import Capture, MappingOptions
-from otel_bridge.settings import Environment, ExportSettings, resolve_export_settings
+from otel_bridge.settings import ExportSettings, resolve_export_settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -104,23 +103,4 @@ def export_settings(options: dict[str, Any]) -> ExportSettings:
 
 def mapping_settings(options: dict[str, Any]) -> MappingOptions:
     """The settings of the options of `mapping_options`, taken out of `options`."""
-    default = MappingOptions()
-    return MappingOptions(
-        capture=Capture[options.pop("capture").upper()],
-        idle_timeout_ms=options.pop("idle_timeout"),
-        max_value_bytes=resolve_limit("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", default.max_value_bytes, least=64),
-        max_events=resolve_limit("OTEL_SPAN_EVENT_COUNT_LIMIT", default.max_events, least=1),
-    )
-
-
-def resolve_limit(variable: str, default: int, *, least: int, environ: Environment = os.environ) -> int:
-    """A limit of the OpenTelemetry SDK's variables, which spans that are built directly would not heed.
-
-    Raises SettingError for what is no number, or too small to hold anything.
-    """
-    value = environ.get(variable, "").strip()
-    if not value:
-        return default
-    if not value.isdecimal() or int(value) < least:
-        raise SettingError(f"{variable}: `{value}` is no number of at least {least}", "correct it, or unset it")
-    return int(value)
+    return resolve_mapping_options(options.pop("capture"), options.pop("idle_timeout"))
