@@ -10,6 +10,7 @@ import orjson
 
 from otel_bridge.entries.entry import Entry, Flaw, StateChange
 from otel_bridge.entries.kinds import split_kind, split_state_change
+from otel_bridge.entries.record_names import drop_record_names
 from otel_bridge.entries.times import time_ms
 
 MAX_DEPTH = 128
@@ -43,7 +44,8 @@ def decode_line(line: bytes) -> Entry | StateChange | Flaw | None:
 def interpret(fields: dict[str, object]) -> Entry | StateChange | Flaw | None:
     """What a decoded line is: an entry, a state change, None if unstructured, `Flaw.NO_TIME` without a usable time.
 
-    `fields` is the whole line's object; it is taken over: an entry keeps it, without `message` and `timestamp`.
+    `fields` is the whole line's object; it is taken over: an entry keeps it, without `message` and `timestamp` and
+    without what a Python logger writes of its own (`record_names`).
     Only the top level counts: clients choose what is nested below it.
     """
     message = fields.get("message")
@@ -60,6 +62,7 @@ def interpret(fields: dict[str, object]) -> Entry | StateChange | Flaw | None:
     if at_ms is None:
         return Flaw.NO_TIME
     del fields["message"]
+    drop_record_names(fields)
     return Entry(kind[0], kind[1], at_ms, fields)
 
 
