@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
-from typing import NewType
+from typing import NewType, TypeVar
 
 from otel_bridge.export.resource import Resource, Scope
 from otel_bridge.sessions.span import Attributes, AttributeValue, Span, SpanEvent, SpanLink
@@ -17,15 +17,18 @@ from otel_bridge.sessions.span import Attributes, AttributeValue, Span, SpanEven
 EncodedSpan = NewType("EncodedSpan", bytes)
 """One `opentelemetry.proto.trace.v1.Span` message."""
 
+_Key = TypeVar("_Key")
+
 # `flags` of a span and of a link: bit 8 says that bit 9 is known, bit 9 that the other span is another process's.
 # A parent is always this bridge's own, a link never is (it comes from a client's trace context).
 _SPAN_FLAGS = b"\x85\x01" + struct.pack("<I", 0x100)
 _LINK_FLAGS = b"\x35" + struct.pack("<I", 0x300)
 
-_REMEMBERED_VALUE_CHARS = 64
-_REMEMBERED_ATTRIBUTES = 4096
+_REMEMBERED = 4096
+_REMEMBERED_CHARS = 64
 _INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
 
+_KIND_AND_TIMES = struct.Struct("<BBBQBQ").pack
 _fixed64 = struct.Struct("<Q").pack
 _double = struct.Struct("<d").pack
 
@@ -43,14 +46,14 @@ def _varint(number: int) -> bytes:
 _SMALL_VARINTS = tuple(_varint(number) for number in range(2560))
 
 
-def _length(data: bytes) -> bytes:
-    size = len(data)
+def _size(size: int) -> bytes:
+    """The length of a field, or any other number, as a varint."""
     return _SMALL_VARINTS[size] if size < 2560 else _varint(size)
 
 
 def _field(tag: bytes, data: bytes) -> bytes:
     """A length-delimited field: text, bytes or a message."""
-    return tag + _length(data) + data
+    return tag + _size(len(data)) + data
 
 
 def _utf8(text: str) -> bytes:
@@ -69,7 +72,7 @@ def _any_value(value: AttributeValue) -> bytes:
         return b"\x10\x01" if value else b"\x10\x00"
     if isinstance(value, int):
         if 0 <= value <= _INT64_MAX:
-            return b"\x18" + (_SMALL_VARINTS[value] if value < 2560 else _varint(value))
+            return b"\x18" + _size(value)
         if _INT64_MIN <= value < 0:
             return b"\x18" + _varint(value + (1 << 64))
         return _any_value(str(value))
@@ -79,37 +82,25 @@ def _any_value(value: AttributeValue) -> bytes:
 
 
 class SpanEncoder:
-    """Turns spans into bytes. It remembers attributes, at most 4,096 of them, so keep one for all spans of a thread."""
+    """Turns spans into bytes. It remembers names and short texts, at most 4,096 of each; keep one for each thread."""
 
     def __init__(self) -> None:
         self._keys: dict[str, bytes] = {}
-        # Only text is remembered: True, 1 and 1.0 are one key of a dictionary.
+        self._names: dict[str, bytes] = {}
+        # Only texts are remembered: True, 1 and 1.0 are one key of a dictionary.
         self._texts: dict[tuple[str, str], bytes] = {}
 
     def encode(self, span: Span) -> EncodedSpan:
         """The span as a `Span` message. Never raises for a value that `Span` allows."""
-        parts = [
-            b"\x0a\x10",
-            span.trace_id.to_bytes(16, "big"),
-            b"\x12\x08",
-            span.span_id.to_bytes(8, "big"),
-        ]
+        parts = [b"\x0a\x10", span.trace_id.to_bytes(16, "big"), b"\x12\x08", span.span_id.to_bytes(8, "big")]
         if span.trace_state:
             parts.append(_field(b"\x1a", _utf8(span.trace_state)))
         if span.parent_id:
             parts += (b"\x22\x08", span.parent_id.to_bytes(8, "big"))
-        name = _utf8(span.name)
-        parts += (
-            b"\x2a",
-            _length(name),
-            name,
-            b"\x30",
-            _SMALL_VARINTS[span.kind],
-            b"\x39",
-            _fixed64(span.start_ns),
-            b"\x41",
-            _fixed64(span.end_ns),
-        )
+        name = self._names.get(span.name)
+        if name is None:
+            name = _remember(self._names, span.name, _field(b"\x2a", _utf8(span.name)))
+        parts += (name, _KIND_AND_TIMES(0x30, span.kind, 0x39, span.start_ns, 0x41, span.end_ns))
         self._add_attributes(parts, b"\x4a", span.attributes)
         for event in span.events:
             parts.append(_field(b"\x5a", self._event(event)))
@@ -117,12 +108,10 @@ class SpanEncoder:
             parts += (b"\x60", _varint(span.dropped_events))
         for link in span.links:
             parts.append(_field(b"\x6a", self._link(link)))
-        status = b""
-        if span.status_message:
-            status = _field(b"\x12", _utf8(span.status_message))
+        status = _field(b"\x12", _utf8(span.status_message)) if span.status_message else b""
         if span.status:
             status += b"\x18" + _SMALL_VARINTS[span.status]
-        parts += (b"\x7a", _length(status), status, _SPAN_FLAGS)
+        parts += (b"\x7a", _size(len(status)), status, _SPAN_FLAGS)
         return EncodedSpan(b"".join(parts))
 
     def _event(self, event: SpanEvent) -> bytes:
@@ -142,31 +131,30 @@ class SpanEncoder:
         """Append each attribute as a `KeyValue` field with the `tag` of the message that holds it."""
         texts = self._texts
         for key, value in attributes.items():
-            parts.append(tag)
-            if type(value) is str:
+            if type(value) is str and len(value) <= _REMEMBERED_CHARS:
                 known = texts.get((key, value))
                 if known is None:
-                    known = self._key_value(key, value)
-                    if len(value) <= _REMEMBERED_VALUE_CHARS:
-                        if len(texts) >= _REMEMBERED_ATTRIBUTES:
-                            texts.clear()
-                        texts[key, value] = known
-                parts.append(known)
+                    known = _remember(texts, (key, value), self._key_value(key, value))
+                parts += (tag, known)
             else:
-                parts.append(self._key_value(key, value))
+                parts += (tag, self._key_value(key, value))
 
     def _key_value(self, key: str, value: AttributeValue) -> bytes:
         """A `KeyValue` message with its length in front."""
         encoded_key = self._keys.get(key)
         if encoded_key is None:
-            encoded_key = _field(b"\x0a", _utf8(key)) + b"\x12"
-            if len(self._keys) >= _REMEMBERED_ATTRIBUTES:
-                self._keys.clear()
-            self._keys[key] = encoded_key
+            encoded_key = _remember(self._keys, key, _field(b"\x0a", _utf8(key)) + b"\x12")
         encoded = _any_value(value)
-        size = _length(encoded)
+        size = _size(len(encoded))
         message_size = len(encoded_key) + len(size) + len(encoded)
-        return _varint(message_size) + encoded_key + size + encoded
+        return b"".join((_size(message_size), encoded_key, size, encoded))
+
+
+def _remember(memory: dict[_Key, bytes], key: _Key, encoded: bytes) -> bytes:
+    if len(memory) >= _REMEMBERED:
+        memory.clear()
+    memory[key] = encoded
+    return encoded
 
 
 class RequestEncoder:
@@ -190,10 +178,10 @@ class RequestEncoder:
         """The request as bytes, before any compression."""
         parts = [self._scope]
         for span in spans:
-            parts += (b"\x12", _length(span), span)
+            parts += (b"\x12", _size(len(span)), span)
         parts.append(self._schema_url)
         scope_spans = b"".join(parts)
-        size = _length(scope_spans)
+        size = _size(len(scope_spans))
         inner = len(self._resource) + 1 + len(size) + len(scope_spans)
         return b"".join((b"\x0a", _varint(inner), self._resource, b"\x12", size, scope_spans))
 

@@ -1,9 +1,9 @@
 """OTLP over HTTP, through the SDK's exporter, whose `session` argument is where a reply can be seen.
 
-The exporter brings what its OTEL_EXPORTER_OTLP_* variables ask for (certificates, client keys, compression, headers,
-timeout). Its own reading of replies would lose spans: it says only success or failure, takes a redirect for a success,
-and drops what it could not send. So it is handed no spans at all: the session puts the body in place, keeps the reply,
-and tells the exporter that all is well, which also keeps it from trying again by itself.
+The exporter brings what the OTEL_EXPORTER_OTLP_* variables ask for (it reads certificates and client keys by itself).
+Its own reading of replies would lose spans: it says only success or failure, takes a redirect for a success, and drops
+what it could not send. So it is handed no spans at all: the session puts the body in place, keeps the reply, and tells
+the exporter that all is well, which also keeps it from trying again by itself.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from urllib.parse import urljoin, urlsplit
 
 import requests
 import urllib3.exceptions
+from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from requests import exceptions
 
@@ -67,6 +68,7 @@ class HttpTransport:
             endpoint=settings.endpoint,
             headers=dict(settings.headers),
             timeout=settings.timeout_s,
+            compression=Compression(settings.compression.value),
             session=self._session,
         )
 
