@@ -55,8 +55,12 @@ format: $(READY)
 COMPILE = $(UV) pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	--custom-compile-command "make lock"
 lock: $(READY)
-	$(COMPILE) --upgrade pyproject.toml --group test --group real --group build --group lint \
+	$(COMPILE) --upgrade pyproject.toml --group test --group real --group stack --group build --group lint \
 		--output-file requirements/locked.txt
+	@# What the images install: the same versions, and no more than each needs.
+	$(COMPILE) --constraint requirements/locked.txt pyproject.toml --output-file requirements/runtime.txt
+	$(COMPILE) --constraint requirements/locked.txt --group build --output-file requirements/build.txt
+	$(COMPILE) --constraint requirements/locked.txt --group real --output-file requirements/demo.txt
 	$(UV) pip compile --universal --python-version 3.11 --no-header --no-annotate --resolution lowest-direct \
 		pyproject.toml --output-file requirements/oldest.tmp
 	$(COMPILE) --upgrade pyproject.toml --group test --constraint requirements/oldest.tmp \
