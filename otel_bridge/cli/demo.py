@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import threading
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 
 from otel_bridge.cli.options import export_options, export_settings, mapping_options, mapping_settings
+from otel_bridge.sessions.attributes import LIFETIME_NAME
+
+if TYPE_CHECKING:
+    from otel_bridge.pipeline.announcements import Announcer
+    from otel_bridge.sessions.span import Span
+    from otel_bridge.settings import ExportSettings
+    from otel_bridge.testing import Receiver
 
 DEADLINE_S = 20.0
 
@@ -30,8 +40,6 @@ def command(**options: Any) -> None:
       otel-bridge demo
       otel-bridge demo --endpoint http://localhost:4318
     """
-    import os
-
     from otel_bridge.demo import demo_log
     from otel_bridge.pipeline.announcements import Announcer
     from otel_bridge.pipeline.assembly import TailSettings, running_tail
@@ -54,22 +62,54 @@ def command(**options: Any) -> None:
         with running_tail(settings, announcer, stop) as tail:
             runner = threading.Thread(target=tail.run, args=(stop,))
             runner.start()
-            complete = receiver.wait_for(
-                lambda spans: any(span.name == "debug_session lifetime" for span in spans), DEADLINE_S
-            )
+            arrived = _wait(receiver)
             stop.set()
             tail.wake.set()
             runner.join()
         spans = receiver.spans
-    if not complete:
+    if not arrived:
         announcer.once(f"the session did not arrive within {DEADLINE_S:.0f} s; {len(spans)} spans did")
         sys.exit(1)
     session = [span for span in spans if span.trace_id == spans[0].trace_id]
     print_trace(session, sys.stdout)
     if to_backend:
-        from otel_bridge.pipeline.replay import send_spans
+        _send(spans, export, announcer)
 
-        send_spans(spans, export, announcer)
-        trace_id = f"{spans[0].trace_id:032x}"
-        click.echo(f"\nSent to the backend as well: trace {trace_id}")
-        click.echo(f"In Jaeger's page: http://localhost:16686/trace/{trace_id} (its usual address)")
+
+def _wait(receiver: Receiver) -> bool:
+    def is_complete(so_far: Receiver) -> bool:
+        return any(span.name == LIFETIME_NAME for span in so_far.spans)
+
+    try:
+        receiver.wait_for(is_complete, DEADLINE_S)
+    except TimeoutError:
+        return False
+    return True
+
+
+def _send(spans: Sequence[Span], export: ExportSettings, announcer: Announcer) -> None:
+    """Sends what arrived to the backend as well, and prints where to look."""
+    from otel_bridge.export.batches import Batch
+    from otel_bridge.export.delivery import Delivery
+    from otel_bridge.export.encode import RequestEncoder, SpanEncoder
+    from otel_bridge.export.resource import Scope
+    from otel_bridge.pipeline.transports import transport_for
+
+    transport = transport_for(export)
+    delivery = Delivery(
+        transport,
+        RequestEncoder(export.resource, Scope()),
+        None,
+        lambda mark: None,
+        on_bulletin=lambda bulletin: announcer.once(bulletin.text),
+    )
+    encoder = SpanEncoder()
+    delivery.submit(Batch(tuple(encoder.encode(span) for span in spans), None))
+    outcome = delivery.close(DEADLINE_S)
+    if outcome.left_spans or outcome.refused_spans:
+        announcer.once(f"{transport.endpoint} did not take the spans: {outcome.reason or 'refused'}")
+        sys.exit(1)
+    trace_id = f"{spans[0].trace_id:032x}"
+    click.echo(f"\nSent to {transport.endpoint} as well: trace {trace_id}")
+    host = urlsplit(f"//{transport.endpoint.partition('//')[2] or transport.endpoint}").hostname
+    click.echo(f"In Jaeger, where its page has the usual port: http://{host}:16686/trace/{trace_id}")

@@ -61,11 +61,12 @@ def cli() -> None:
 def main() -> NoReturn:
     """Runs the command. Exit status: 0 all delivered, 1 something was not, 2 usage."""
     from otel_bridge.errors import BridgeError
-    from otel_bridge.view.escape import printable
 
     try:
         cli(standalone_mode=True)
     except BridgeError as error:
+        from otel_bridge.view.escape import printable
+
         click.echo(f"otel-bridge: {printable(str(error))}", err=True)
         sys.exit(error.exit_code)
     sys.exit(0)

@@ -80,10 +80,12 @@ def running_tail(settings: TailSettings, announcer: Announcer, stop: threading.E
 
 
 def _follower(settings: TailSettings) -> Follower:
+    start = Start(settings.start) if settings.start else Start.AUTO
+    if settings.paths:
+        return Follower(settings.paths, start=start)
     from otel_bridge.sources.discovery import default_places
 
-    start = Start(settings.start) if settings.start else Start.AUTO
-    return Follower(settings.paths or default_places, start=start)
+    return Follower(default_places, start=start)
 
 
 def _restore(tail: Tail, store: StateStore, options: MappingOptions, folder: Path) -> None:

@@ -29,7 +29,11 @@ class Committer:
     """
 
     def __init__(
-        self, store: StateStore | None, release: Callable[[str], None], announcer: Announcer, unix_s: Callable[[], float]
+        self,
+        store: StateStore | None,
+        release: Callable[[str], None],
+        announcer: Announcer,
+        unix_s: Callable[[], float],
     ) -> None:
         self._store = store
         self._release = release

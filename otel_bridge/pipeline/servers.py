@@ -6,12 +6,11 @@ with this file open, can be said to have ended.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from otel_bridge.sources.files import FileKey
-from otel_bridge.sources.processes import Process
+from otel_bridge.sources.processes import Process, is_alive
 
 
 class Writers(Enum):
@@ -24,26 +23,34 @@ class Writers(Enum):
 
 @dataclass(slots=True)
 class LogWriters:
-    """The processes seen holding one log open."""
+    """The processes that were seen holding one log open."""
 
     seen: set[Process] = field(default_factory=set)
 
-    def check(
-        self,
-        files: Iterable[FileKey],
-        holders: Callable[[FileKey], frozenset[Process]],
-        is_alive: Callable[[Process], bool],
-    ) -> Writers:
-        """Looks once; ENDED is said once for each set of processes that was seen."""
-        holding = frozenset().union(*(holders(key) for key in files))
-        self.seen |= holding
+    def saw(self, holding: Iterable[Process]) -> bool:
+        """Notes who holds the log now; whether somebody is new."""
+        before = len(self.seen)
+        self.seen.update(holding)
+        return len(self.seen) > before
+
+    def state(self) -> Writers:
+        """Looks at the processes once more; ENDED is said once for those that were seen."""
         if not self.seen:
             return Writers.UNKNOWN
-        if holding or any(is_alive(process) for process in self.seen):
+        if any(is_alive(process) for process in self.seen):
             return Writers.ALIVE
         self.seen.clear()
         return Writers.ENDED
 
-    def to_json(self) -> list[list[object]]:
+    def to_json(self) -> list[list[int]]:
         """What was seen, as JSON values."""
-        return [[process.pid, process.start_time] for process in sorted(self.seen, key=lambda one: one.pid)]
+        return [[process.pid, process.start_time] for process in sorted(self.seen)]
+
+    @classmethod
+    def from_json(cls, saved: object) -> LogWriters:
+        """The inverse of `to_json`; None, which logs have that nobody was seen to write, is empty. Raises TypeError."""
+        if saved is None:
+            return cls()
+        if not isinstance(saved, list):
+            raise TypeError("the writers of a log are no list")
+        return cls({Process(int(pid), int(start_time)) for pid, start_time in saved})

@@ -9,18 +9,20 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from otel_bridge.export.batches import Batch
 from otel_bridge.export.delivery import Delivery
 from otel_bridge.export.encode import SpanEncoder
 from otel_bridge.pipeline.announcements import Announcer
-from otel_bridge.pipeline.mapping_stage import Cut, MappedLog, MappingStage
+from otel_bridge.pipeline.mapping_stage import Cut, MappingStage
 from otel_bridge.pipeline.marks import Committer, Mark
 from otel_bridge.pipeline.servers import LogWriters, Writers
+from otel_bridge.sessions.log_mapping import LogMapping
 from otel_bridge.sessions.span import Span
 from otel_bridge.sources import ChainStatistics, Follower, Notice
+from otel_bridge.sources.processes import holders
 from otel_bridge.state.commit import Commit, Counts, RunStatus
 
 READ_BYTES = 1 << 20
@@ -109,25 +111,37 @@ class Tail:
         """What only time tells: servers that ended, logs that fell silent, files that were found and not yet read."""
         followed = {chain.chain: chain for chain in self.follower.statistics().chains}
         spans: list[Span] = []
+        self._look_for_writers(followed)
         for chain, log in self.stage.logs.items():
             on_disk = followed.get(chain)
-            if on_disk is None or not on_disk.lag_bytes:
-                ended = self._ended(chain, log, on_disk)
+            if log.mapping.has_open and (on_disk is None or not on_disk.lag_bytes):
+                ended = self._ended(chain, log.mapping, on_disk is not None)
                 spans += ended
                 log.changed = log.changed or bool(ended)
-        if spans or self.follower.unsaved():
+        if spans or self.follower.unsaved() or any(log.changed for log in self.stage.logs.values()):
             self._submit(spans)
 
-    def _ended(self, chain: str, log: MappedLog, on_disk: ChainStatistics | None) -> list[Span]:
-        mapping = log.mapping
-        if not mapping.has_open:
-            return []
-        if on_disk is not None:
-            writers = self.writers.setdefault(chain, LogWriters())
-            if writers.check(on_disk.files) is Writers.ENDED:
-                return mapping.server_gone()
+    def _look_for_writers(self, followed: Mapping[str, ChainStatistics]) -> None:
+        """Looks who writes the logs with open sessions of which nobody alive is known to."""
+        unknown = {
+            chain: followed[chain].files
+            for chain, log in self.stage.logs.items()
+            if log.mapping.sessions and chain in followed and not self._writers_of(chain).seen
+        }
+        if unknown:
+            holding = holders([key for files in unknown.values() for key in files])
+            for chain, files in unknown.items():
+                if self._writers_of(chain).saw(process for key in files for process in holding[key]):
+                    self.stage.logs[chain].changed = True
+
+    def _ended(self, chain: str, mapping: LogMapping, is_followed: bool) -> list[Span]:
+        if is_followed and self._writers_of(chain).state() is Writers.ENDED:
+            return mapping.server_gone()
         quiet_ms = self._now_ms() - GRACE_MS - max(mapping.latest_ms, self._read_ms.get(chain, 0))
         return mapping.server_gone() if quiet_ms >= self.idle_timeout_ms else []
+
+    def _writers_of(self, chain: str) -> LogWriters:
+        return self.writers.setdefault(chain, LogWriters())
 
     def _now_ms(self) -> int:
         return int(self.unix_s() * 1000)
