@@ -122,11 +122,11 @@ class Resending:
                     continue
                 case PartlyRefused(count, message):
                     self.refused[message or "no reason given"] += count
-                case TooLarge(reason) | Refused(reason):
+                case TooLarge(reason, code) | Refused(reason, code):
                     if smaller := halves(part):
                         parts += smaller
                         continue
-                    self.refused[reason] += 1
+                    self.refused[f"{code}: {reason}"] += 1
                 case TryLater(reason):
                     self.trouble = f"{reason}; try again later"
                     return False

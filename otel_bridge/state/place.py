@@ -52,6 +52,15 @@ def prepare_state_folder(folder: Path) -> None:
         raise StateError(f"the state folder {folder} cannot be written", f"run chmod 700 {folder}")
 
 
+def can_make(folder: Path) -> StateError | None:
+    """Why a folder that is not there could not be made, or None if it could; nothing is made."""
+    there = next(path for path in folder.parents if path.exists())
+    if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
+        return None
+    why = "cannot be written" if there.is_dir() else "is no folder"
+    return StateError(f"cannot make the state folder {folder}: {there} {why}", _ANOTHER)
+
+
 _ANOTHER = "give another with --state-dir"
 
 

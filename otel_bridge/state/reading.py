@@ -55,8 +55,8 @@ class StateView:
         return {detail: total for (one, detail), total in sorted(self.counters.items()) if one == name}
 
 
-def read_state(folder: Path) -> StateView | None:
-    """What the folder holds; None when no bridge ever kept state there.
+def read_state(folder: Path, *, thoroughly: bool = False) -> StateView | None:
+    """What the folder holds; None when no bridge ever kept state there. `thoroughly` looks at every page for damage.
 
     Raises StateError when there is something that cannot be read or is not ours.
     """
@@ -65,7 +65,7 @@ def read_state(folder: Path) -> StateView | None:
         if not stat.S_ISREG(path.lstat().st_mode):
             raise not_regular(path)
         holder = holder_of(folder)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise StateError(f"cannot read {path}: {reason(error)}", "run this as the user who runs the bridge") from error
@@ -73,6 +73,8 @@ def read_state(folder: Path) -> StateView | None:
         raise StateError(f"cannot read {path}: permission denied", "run this as the user who runs the bridge")
     try:
         with closing(connect(path, "ro")) as connection:
+            connection.execute("BEGIN")  # one moment for everything that follows; writers go on
+            check(connection, path, thoroughly=thoroughly)
             return _read(connection, path, holder)
     except sqlite3.Error as error:
         raise failed("read", path, error) from error
@@ -81,8 +83,6 @@ def read_state(folder: Path) -> StateView | None:
 
 
 def _read(connection: sqlite3.Connection, path: Path, holder: Holder | None) -> StateView:
-    connection.execute("BEGIN")  # one moment for everything that follows; writers go on
-    check(connection, path, thoroughly=False)
     checkpoints = [loaded_object(value) for (value,) in connection.execute("SELECT value FROM checkpoint")]
     status = {str(name): loaded_object(value) for name, value in connection.execute("SELECT name, value FROM status")}
     sessions = [

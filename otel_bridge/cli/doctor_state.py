@@ -1,0 +1,75 @@
+"""Can the state be kept, and is what lies there fit to go on from?"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from otel_bridge.cli.findings import Finding, fail, ok, warn
+from otel_bridge.cli.progress import kept_dead_letters
+from otel_bridge.errors import StateError
+from otel_bridge.state.place import DEAD_LETTERS, can_make, prepare_state_folder
+from otel_bridge.state.reading import StateView, read_state
+
+TOPIC = "state"
+_LEAST_FREE_BYTES = 64 * 1024 * 1024
+
+
+def look_at_state(folder: Path) -> StateView | Finding | None:
+    """What the folder holds, or what is wrong with it; None when there is nothing. Makes and changes nothing."""
+    try:
+        if folder.exists():
+            prepare_state_folder(folder)
+        return read_state(folder, thoroughly=True)
+    except StateError as error:
+        return fail(TOPIC, str(folder), error.message, error.hint)
+    except OSError as error:
+        return fail(TOPIC, str(folder), f"cannot be looked at: {error.strerror}", "check its owner and mode")
+
+
+def check_state(folder: Path, state: StateView | Finding | None) -> Iterator[Finding]:
+    """The findings on the folder and on what `look_at_state` gave."""
+    subject = str(folder)
+    if isinstance(state, Finding):
+        yield state
+        return
+    if not folder.exists() and (problem := can_make(folder)):
+        yield fail(TOPIC, subject, problem.message, problem.hint)
+        return
+    if state is None:
+        yield ok(TOPIC, subject, "nothing there yet; it can be written")
+    else:
+        bridge = f"a bridge runs ({state.holder})" if state.holder else "no bridge runs"
+        yield ok(TOPIC, subject, f"sound, and can be written; {bridge}")
+        yield from _on_running(subject, state)
+    yield from _on_room(folder)
+    yield from _on_dead_letters(folder)
+
+
+def _on_running(subject: str, state: StateView) -> Iterator[Finding]:
+    if not state.holder:
+        return
+    if waiting_for := state.run.get("waiting_for"):
+        yield warn(TOPIC, subject, f"the bridge waits: {waiting_for}", "see what the check of the endpoint says")
+    if held_files := state.run.get("held_files"):
+        held = f"the bridge holds {held_files} deleted files until they are read, {state.run.get('held_bytes')} bytes"
+        yield warn(TOPIC, subject, held, "their room on the disk is free once the backend has their spans")
+
+
+def _on_room(folder: Path) -> Iterator[Finding]:
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    free_bytes = shutil.disk_usage(there).free
+    if free_bytes < _LEAST_FREE_BYTES:
+        yield warn(TOPIC, str(folder), f"only {free_bytes:,} bytes are free on its disk", "make room")
+
+
+def _on_dead_letters(folder: Path) -> Iterator[Finding]:
+    path = folder / DEAD_LETTERS
+    try:
+        kept = kept_dead_letters(path)
+    except StateError as error:
+        yield fail(TOPIC, str(path), error.message, error.hint)
+        return
+    if kept.spans:
+        yield warn(TOPIC, str(path), f"{kept.spans:,} refused spans are kept", "send them again: otel-bridge resend")

@@ -1,0 +1,421 @@
+"""`otel-bridge doctor`: each check, and what to do next."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from otel_bridge.cli.doctor_backend import check_endpoint, check_settings, on_reply
+from otel_bridge.cli.doctor_logs import check_logs
+from otel_bridge.cli.doctor_state import check_state, look_at_state
+from otel_bridge.cli.findings import Finding, Level
+from otel_bridge.cli.progress import FollowedFile
+from otel_bridge.export.reply import GrpcReply, HttpReply, NoReply, NotSent, Reply
+from otel_bridge.settings import resolve_export_settings
+from otel_bridge.state.commit import Commit, RunStatus
+from otel_bridge.state.place import DATABASE
+from otel_bridge.state.store import StateStore
+from otel_bridge.testing import CannedReply, Receiver
+from tests.cli.running import run, run_on_terminal
+from tests.cli.test_resend import bury
+from tests.state.commits import checkpoint
+
+NOW_MS = 1_700_000_100_000
+CALL = '{"level":"info","message":"tool:call","timestamp":1700000000000,"tool":"x","sessionId":"s"}\n'
+ERROR = '{"level":"error","message":"tool:error","timestamp":1700000000000,"tool":"x","error":"boom"}\n'
+NOISE = '{"level":"info","message":"[ProxyManager] spawned","timestamp":"2023-11-14T22:13:20.000Z"}\n'
+
+
+def write(path: Path, *lines: str) -> Path:
+    """A log with these lines."""
+    path.write_text("".join(lines))
+    return path
+
+
+def logs(*patterns: str | Path, followed: Sequence[FollowedFile] = (), named: bool = True) -> list[Finding]:
+    """The findings on logs in these places."""
+    return check_logs([str(pattern) for pattern in patterns], followed, NOW_MS, named=named)
+
+
+def only(findings: Sequence[Finding]) -> Finding:
+    """The one finding there is."""
+    (finding,) = findings
+    return finding
+
+
+# logs
+
+
+def test_structured_log_is_fine(tmp_path: Path) -> None:
+    """A log with an entry in it is ok, with its size and the age of the last entry."""
+    path = write(tmp_path / "server.log", NOISE, CALL)
+
+    finding = only(logs(path))
+
+    assert (finding.level, finding.subject) == (Level.OK, str(path))
+    assert finding.text == (
+        f"structured, 1 file, {path.stat().st_size} bytes, last entry 1 min 40 s ago; not followed yet"
+    )
+
+
+def test_files_of_one_chain_are_one_log(tmp_path: Path) -> None:
+    """A log and its rotated parts are one finding, with the chain that a bridge follows and what is behind in it."""
+    older = write(tmp_path / "server1.log", CALL * 2)
+    newer = write(tmp_path / "server.log", CALL)
+    followed = [
+        FollowedFile(str(older), "server.log-ab", 10, 100, None, False),
+        FollowedFile(str(newer), "server.log-ab", 0, 20, None, False),
+    ]
+
+    finding = only(logs(tmp_path, followed=followed))
+
+    assert (finding.level, finding.subject) == (Level.OK, str(newer))
+    assert ", 2 files, " in finding.text
+    assert finding.text.endswith("; followed as server.log-ab, 110 bytes behind")
+
+
+def test_log_with_errors_alone_was_written_at_the_wrong_level(tmp_path: Path) -> None:
+    """At warn and error no sessions are logged: the finding names the level to set."""
+    finding = only(logs(write(tmp_path / "server.log", ERROR * 3)))
+
+    assert finding.level is Level.WARN
+    assert "errors alone" in finding.text
+    assert "--log-level info" in finding.next_step
+
+
+@pytest.mark.parametrize("by_folder", [True, False])
+def test_log_without_entries_is_no_server_log(tmp_path: Path, by_folder: bool) -> None:
+    """Alone, or given by its name, it is a failure that says what to give instead."""
+    path = write(tmp_path / "server.log", NOISE * 100)
+
+    finding = only(logs(tmp_path if by_folder else path))
+
+    assert finding.level is Level.FAIL
+    assert finding.text == "no structured entry at its beginning or end"
+    assert "--log-level info" in finding.next_step
+
+
+def test_other_files_with_a_logs_name_are_no_failure(tmp_path: Path) -> None:
+    """Proxies write files of the same name pattern into the same folder: beside a server's log they are ok."""
+    write(tmp_path / "debug-mcp-server-11.log", CALL)
+    write(tmp_path / "debug-mcp-server-97.log", NOISE)
+
+    levels = {Path(one.subject).name: one.level for one in logs(tmp_path)}
+
+    assert levels == {"debug-mcp-server-11.log": Level.OK, "debug-mcp-server-97.log": Level.OK}
+
+
+def test_file_given_by_its_name_must_be_a_log_even_beside_others(tmp_path: Path) -> None:
+    """A person who names a file means it."""
+    good, bad = write(tmp_path / "a.log", CALL), write(tmp_path / "b.log", NOISE)
+
+    assert {one.subject: one.level for one in logs(good, bad)} == {str(good): Level.OK, str(bad): Level.FAIL}
+
+
+def test_empty_log_waits_for_its_server(tmp_path: Path) -> None:
+    """A server with an unknown level name leaves the file empty: that is a hint, not a failure."""
+    finding = only(logs(write(tmp_path / "server.log")))
+
+    assert (finding.level, finding.text) == (Level.WARN, "empty so far")
+    assert "--log-level" in finding.next_step
+
+
+def test_entry_at_the_end_of_a_large_log_is_found(tmp_path: Path) -> None:
+    """Of a large file the beginning and the end are looked at, and a line cut in the middle is no flaw."""
+    path = tmp_path / "server.log"
+    with path.open("w") as file:
+        file.write(NOISE * (6_000_000 // len(NOISE)))
+        file.write("x" * 17)
+        file.write(CALL.replace("tool:call", "tool:response") * 30_000)
+
+    finding = only(logs(path))
+
+    assert finding.level is Level.OK
+
+
+def test_lines_that_cannot_be_read_are_counted(tmp_path: Path) -> None:
+    """Structured lines with a flaw are named by it, with their number."""
+    broken = CALL.replace("1700000000000", "null")
+
+    found = logs(write(tmp_path / "server.log", CALL, broken, broken))
+
+    assert [one.level for one in found] == [Level.OK, Level.WARN]
+    assert found[1].text == "some structured lines cannot be read: no usable timestamp 2"
+
+
+def test_missing_path_is_a_failure_for_each(tmp_path: Path) -> None:
+    """A file, a folder or a glob that gives nothing is named, also beside one that gives something."""
+    write(tmp_path / "server.log", CALL)
+    (tmp_path / "empty").mkdir()
+    patterns = [tmp_path / "nope.log", tmp_path / "empty", tmp_path / "*.txt", tmp_path / "gone" / "server.log"]
+
+    found = logs(*patterns, tmp_path / "server.log")
+
+    assert [one.level for one in found] == [Level.FAIL] * 4 + [Level.OK]
+    assert [one.subject for one in found[:3]] == [str(pattern) for pattern in patterns[:3]]
+    assert found[3].subject == str(tmp_path / "gone")
+    assert all(one.next_step for one in found[:4])
+
+
+def test_no_log_in_the_default_places_is_a_hint(tmp_path: Path) -> None:
+    """A server that was never started is no failure; the places that were looked at are named."""
+    finding = only(logs(tmp_path / "one", tmp_path / "two", named=False))
+
+    assert finding.level is Level.WARN
+    assert finding.subject == f"{tmp_path}/one, {tmp_path}/two"
+    assert finding.next_step == "start the server, or give the path of its log"
+
+
+def test_packed_log_is_pointed_to_replay(tmp_path: Path) -> None:
+    """A `.gz` does not grow: the command that reads it is named."""
+    path = write(tmp_path / "server.log.gz", "x")
+
+    assert "otel-bridge replay" in only(logs(path)).next_step
+
+
+def test_fifo_is_not_opened(tmp_path: Path) -> None:
+    """What is no regular file is named and not waited for."""
+    os.mkfifo(tmp_path / "server.log")
+
+    finding = only(logs(tmp_path))
+
+    assert (finding.level, finding.text) == (Level.WARN, "not a regular file, so it is not read")
+
+
+def test_unreadable_log_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without permission the finding names the reason and the way out."""
+    path = write(tmp_path / "server.log", CALL)
+
+    def refused(self: object, path: str) -> object:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr("otel_bridge.sources.files.LocalFiles.open", refused)
+    finding = only(logs(path))
+
+    assert (finding.level, finding.text) == (Level.FAIL, "cannot be read: permission denied")
+    assert finding.next_step == "run this as the server's user, or change its mode"
+
+
+# endpoint and settings
+
+
+@pytest.mark.parametrize(
+    ("reply", "level", "said"),
+    [
+        (HttpReply(200), Level.OK, "answers OTLP"),
+        (GrpcReply("OK"), Level.OK, "answers OTLP"),
+        (HttpReply(200, "application/json", b'{"partialSuccess":{"errorMessage":"old"}}'), Level.WARN, "says: old"),
+        (HttpReply(200, "text/html; charset=utf-8", b"<html>"), Level.FAIL, "a web page"),
+        (HttpReply(404), Level.FAIL, "HTTP 404"),
+        (HttpReply(401), Level.FAIL, "HTTP 401"),
+        (HttpReply(302, location="http://login/"), Level.FAIL, "redirect to http://login/"),
+        (HttpReply(400, "text/plain", b"empty"), Level.WARN, "without spans: HTTP 400: empty"),
+        (HttpReply(503), Level.FAIL, "takes nothing now: HTTP 503"),
+        (NoReply("connection refused"), Level.FAIL, "takes nothing now: connection refused"),
+        (NotSent("no such certificate"), Level.FAIL, "no such certificate"),
+        (GrpcReply("UNAUTHENTICATED"), Level.FAIL, "gRPC UNAUTHENTICATED"),
+    ],
+)
+def test_answer_of_the_endpoint_is_read(reply: Reply, level: Level, said: str) -> None:
+    """Every kind of answer has its level, its words, and a next step unless all is well."""
+    finding = on_reply("http://backend", reply)
+
+    assert finding.level is level
+    assert said in finding.text
+    assert bool(finding.next_step) == (level is not Level.OK)
+
+
+def test_endpoint_is_sent_an_empty_request() -> None:
+    """An endpoint that takes OTLP over HTTP is asked once, with no span."""
+    with Receiver() as receiver:
+        settings = resolve_export_settings({}, endpoint=receiver.endpoint, headers=["authorization=x"])
+
+        finding = only([*check_endpoint(settings)])
+
+        assert (finding.level, finding.subject) == (Level.OK, f"{receiver.endpoint}/v1/traces")
+        assert [request.spans for request in receiver.requests] == [()]
+        assert receiver.requests[0].headers["authorization"] == "x"
+
+
+def test_proxy_in_use_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy from the environment is named without its password, because it is easily not meant."""
+    with Receiver() as receiver:
+        monkeypatch.setenv("http_proxy", f"http://user:secret@127.0.0.1:{receiver.port}")
+        monkeypatch.delenv("no_proxy", raising=False)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+
+        findings = [*check_endpoint(resolve_export_settings({}, endpoint="http://backend.invalid:4318"))]
+
+    assert findings[0].level is Level.WARN
+    assert f"proxy http://127.0.0.1:{receiver.port}" in findings[0].text
+    assert "NO_PROXY" in findings[0].next_step
+    assert "secret" not in repr(findings)
+
+
+def test_doubtful_settings_are_warnings() -> None:
+    """A timeout that can only be milliseconds, and a port for the other protocol, are pointed out."""
+    environ = {"OTEL_EXPORTER_OTLP_TIMEOUT": "10000", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://localhost:4317"}
+
+    found = [*check_settings(resolve_export_settings(environ))]
+
+    assert [one.level for one in found] == [Level.WARN, Level.WARN]
+    assert "4317" in found[0].text
+    assert "write 10" in found[1].text
+
+
+def test_console_needs_no_endpoint() -> None:
+    """With --exporter console nothing is sent anywhere."""
+    settings = resolve_export_settings({}, exporter="console")
+
+    assert [*check_endpoint(settings)] == []
+    assert only([*check_settings(settings)]).level is Level.OK
+
+
+# state
+
+
+def state(folder: Path) -> list[Finding]:
+    """The findings on a state folder."""
+    return [*check_state(folder, look_at_state(folder))]
+
+
+def test_state_that_is_not_there_yet_can_be_written(tmp_path: Path) -> None:
+    """A folder to come is ok, and is not made."""
+    finding = only(state(tmp_path / "a" / "b"))
+
+    assert (finding.level, finding.text) == (Level.OK, "nothing there yet; it can be written")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sound_state_says_whether_a_bridge_runs(tmp_path: Path) -> None:
+    """The process is named while one runs."""
+    with StateStore.open(tmp_path) as store:
+        store.commit(Commit({"c#1": checkpoint("c")}))
+        assert only(state(tmp_path)).text == f"sound, and can be written; a bridge runs (process {os.getpid()})"
+    assert only(state(tmp_path)).text == "sound, and can be written; no bridge runs"
+
+
+def test_running_bridge_that_waits_or_holds_files_is_a_warning(tmp_path: Path) -> None:
+    """What it waits for, and how many bytes of deleted files it keeps, with what ends it."""
+    with StateStore.open(tmp_path) as store:
+        store.commit(Commit(run=RunStatus(1, "http://a", "HTTP 503: busy", 2, 1000)))
+
+        found = state(tmp_path)
+
+    assert [one.level for one in found] == [Level.OK, Level.WARN, Level.WARN]
+    assert found[1].text == "the bridge waits: HTTP 503: busy"
+    assert found[2].text == "the bridge holds 2 deleted files until they are read, 1000 bytes"
+
+
+def test_damaged_state_is_a_failure(tmp_path: Path) -> None:
+    """Every page is looked at: damage that only the next start would meet is found, and nothing is changed."""
+    with StateStore.open(tmp_path) as store:
+        store.commit(Commit({f"c#{number}": checkpoint("c", number) for number in range(500)}))
+    path = tmp_path / DATABASE
+    with path.open("r+b") as file:
+        file.seek(12 * 4096)
+        file.write(os.urandom(4096))
+    before = path.read_bytes()
+
+    finding = only(state(tmp_path))
+
+    assert finding.level is Level.FAIL
+    assert f"{path} is damaged" in finding.text
+    assert finding.next_step.startswith("move it away to begin anew")
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("below", ["", "below"])
+def test_folder_that_cannot_be_used_is_a_failure(tmp_path: Path, below: str) -> None:
+    """A file where the folder should be, or should be made, is named with the flag for another."""
+    write(tmp_path / "file", "x")
+
+    finding = only(state(tmp_path / "file" / below))
+
+    assert finding.level is Level.FAIL
+    assert "--state-dir" in finding.next_step
+
+
+def test_kept_refusals_are_a_warning(tmp_path: Path) -> None:
+    """Dead letters are counted, with the command that sends them again."""
+    StateStore.open(tmp_path).close()
+    bury(tmp_path, [1], [2])
+
+    found = state(tmp_path)
+
+    assert [one.level for one in found] == [Level.OK, Level.WARN]
+    assert (found[1].text, found[1].next_step) == ("2 refused spans are kept", "send them again: otel-bridge resend")
+
+
+def test_full_disk_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Little room left is said before a commit fails."""
+    usage = shutil.disk_usage(tmp_path)._replace(free=1000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
+
+    found = state(tmp_path)
+
+    assert (found[-1].level, found[-1].text) == (Level.WARN, "only 1,000 bytes are free on its disk")
+
+
+# the command
+
+
+def test_all_well_is_exit_0(tmp_path: Path) -> None:
+    """With a good log, endpoint and state each finding is a line of five fields, and the exit status is 0."""
+    path = write(tmp_path / "server.log", CALL)
+    with Receiver() as receiver:
+        ran = run("doctor", path, "--state-dir", tmp_path / "state", "--endpoint", receiver.endpoint)
+
+    lines = [line.split("\t") for line in ran.out.splitlines()]
+    assert (ran.status, ran.err) == (0, "")
+    assert [line[:2] for line in lines] == [["ok", "log"], ["ok", "setting"], ["ok", "endpoint"], ["ok", "state"]]
+    assert {len(line) for line in lines} == {5}
+
+
+def test_one_failure_is_exit_1_and_the_rest_is_still_checked(tmp_path: Path) -> None:
+    """A setting that cannot be used is a finding like others; a header's value is in none."""
+    path = write(tmp_path / "se\x1b[2Jrver.log", CALL)
+
+    ran = run("doctor", path, "--state-dir", tmp_path / "state", "--header", "hidden-value", "--json")
+
+    shown = json.loads(ran.out)
+    assert ran.status == 1
+    assert shown["ok"] is False
+    assert [(one["level"], one["topic"]) for one in shown["findings"]] == [
+        ("ok", "log"),
+        ("fail", "setting"),
+        ("ok", "state"),
+    ]
+    assert shown["findings"][0]["subject"] == str(path)
+    assert "hidden-value" not in ran.out + ran.err
+    assert "\x1b" not in ran.out
+
+
+def test_user_info_of_the_endpoint_is_not_shown(tmp_path: Path) -> None:
+    """A password in the URL is in no output."""
+    path = write(tmp_path / "server.log", CALL)
+    with Receiver([CannedReply(401)]) as receiver:
+        endpoint = receiver.endpoint.replace("//", "//user:secret@")
+        ran = run("doctor", path, "--state-dir", tmp_path / "state", "--endpoint", endpoint)
+
+    assert ran.status == 1
+    assert "HTTP 401" in ran.out
+    assert "secret" not in ran.out + ran.err
+
+
+def test_terminal_shows_what_to_do_below_each_finding(tmp_path: Path) -> None:
+    """People see the next step under the finding, names escaped, and a count at the end."""
+    path = write(tmp_path / "se\x1b[2Jrver[red].log", ERROR)
+
+    ran = run_on_terminal("doctor", path, "--state-dir", tmp_path / "state", "--exporter", "console", columns=300)
+
+    lines = ran.out.splitlines()
+    assert ran.status == 0
+    assert lines[0].startswith(f"warn  log {tmp_path}/se\\x1b[2Jrver[red].log: structured")
+    assert lines[1].strip() == "start the server with --log-level info (or debug)"
+    assert lines[-1] == "2 ok, 1 to look at, 0 to mend"

@@ -1,0 +1,263 @@
+"""`otel-bridge status`: what is shown of a state."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from otel_bridge.cli.progress import FollowedFile, Kept, followed_files, kept_dead_letters
+from otel_bridge.cli.status_report import Status, tab_separated
+from otel_bridge.errors import StateError
+from otel_bridge.export.dead_letters import DeadLetter, DeadLetters
+from otel_bridge.export.encode import RequestEncoder, SpanEncoder
+from otel_bridge.export.resource import Resource, Scope
+from otel_bridge.sessions.saved import Json
+from otel_bridge.sessions.span import Span, SpanKind
+from otel_bridge.state.commit import Commit, Counts, LastError, RunStatus
+from otel_bridge.state.place import DATABASE, DEAD_LETTERS
+from otel_bridge.state.store import StateStore
+from tests.cli.running import run, run_on_terminal
+from tests.state.commits import changes, checkpoint, open_session
+
+EVIL = "\x1b[2J\t[red]name[/red]\u202e\n"
+SESSION = "11111111-2222-3333-4444-555555555555"
+
+
+def point_of(file: Path, offset_bytes: int, *, inode_of: Path | None = None, ended: bool = False) -> Json:
+    """A checkpoint of a file that is there."""
+    found = (inode_of or file).stat()
+    return checkpoint("server.log-1", offset_bytes=offset_bytes, path=str(file)) | {
+        "device": found.st_dev,
+        "inode": found.st_ino,
+        "size_bytes": found.st_size,
+        "last_entry_ms": 1_700_000_000_000,
+        "ended": ended,
+    }
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """A log of 1,000 bytes."""
+    file = tmp_path / "server.log"
+    file.write_bytes(b"x" * 999 + b"\n")
+    return file
+
+
+@pytest.fixture
+def folder(tmp_path: Path, log: Path) -> Path:
+    """The state of a bridge that followed the log up to byte 400 and met all that can be shown."""
+    folder = tmp_path / "state"
+    now_ms = int(time.time() * 1000)
+    with StateStore.open(folder) as store:
+        store.commit(
+            Commit(
+                {"server.log-1#1": point_of(log, 400)},
+                {"server.log-1": changes({SESSION: open_session(EVIL, now_ms - 60_000)})},
+                counts=Counts(1234, 3, {"gap": 10}, {"not JSON": 2}, 1),
+                last_error=LastError(now_ms - 5_000, f"HTTP 503: {EVIL}"),
+                run=RunStatus(now_ms, "http://localhost:4318/v1/traces", "HTTP 503: busy", 1, 55),
+            )
+        )
+    return folder
+
+
+def test_nothing_there_is_said_with_what_to_do(tmp_path: Path) -> None:
+    """Without a state it says so, names the folder and the next step, and makes no folder; exit status 0."""
+    folder = tmp_path / "none"
+
+    for ran in (run("status", "--state-dir", folder), run_on_terminal("status", "--state-dir", folder, columns=500)):
+        assert ran == (
+            0,
+            f"no bridge has kept state in {folder}; "
+            "start one with `otel-bridge tail`, or name its folder with --state-dir\n",
+            "",
+        )
+    assert not folder.exists()
+
+
+def test_json_without_a_state_has_the_same_names_as_with_one(tmp_path: Path, folder: Path) -> None:
+    """Scripts need no case of their own for a bridge that never ran."""
+    empty = json.loads(run("status", "--json", "--state-dir", tmp_path / "none").out)
+
+    assert empty.keys() == json.loads(run("status", "--json", "--state-dir", folder).out).keys()
+    assert empty["running"] is False
+    assert empty["files"] == []
+
+
+def test_json_tells_everything(folder: Path, log: Path) -> None:
+    """Files with offset, size and lag, sessions, counts, the last error; plain numbers, and nothing outside ASCII."""
+    ran = run("status", "--json", "--state-dir", folder)
+
+    shown = json.loads(ran.out)
+    assert ran.status == 0
+    assert ran.out.isascii()
+    assert "\x1b" not in ran.out
+    assert shown["files"] == [
+        {
+            "path": str(log),
+            "chain": "server.log-1",
+            "offset_bytes": 400,
+            "size_bytes": 1000,
+            "lag_bytes": 600,
+            "last_entry_ms": 1_700_000_000_000,
+            "is_gone": False,
+        }
+    ]
+    assert shown["lag_bytes"] == 600
+    assert shown["lag_s"] > 0
+    (session,) = shown["sessions"]
+    assert (session["session_id"], session["name"]) == (SESSION, EVIL)
+    assert (shown["delivered_spans"], shown["refused_spans"], shown["lost_spans"]) == (1234, 3, 1)
+    assert shown["lost_bytes"] == {"gap": 10}
+    assert shown["malformed_lines"] == {"not JSON": 2}
+    assert shown["last_error"]["message"] == f"HTTP 503: {EVIL}"
+
+
+def test_piped_output_is_a_line_a_fact_with_log_text_escaped(folder: Path, log: Path) -> None:
+    """Under a pipe each line is a name and its values between tabs, whatever the log's text holds."""
+    lines = [line.split("\t") for line in run("status", "--state-dir", folder).out.splitlines()]
+
+    assert ["bridge", "not running"] in lines
+    assert ["delivered_spans", "1234"] in lines
+    assert ["lost_bytes", "gap", "10"] in lines
+    assert ["file", str(log), "400", "1000", "600", "1700000000000"] in lines
+    (session,) = (line for line in lines if line[0] == "session")
+    assert session[1:4] == [SESSION, r"\x1b[2J\t[red]name[/red]\u202e\n", "python"]
+    (error,) = (line for line in lines if line[0] == "last_error")
+    assert error[2] == r"HTTP 503: \x1b[2J\t[red]name[/red]\u202e\n"
+
+
+def test_terminal_shows_tables_with_log_text_escaped(folder: Path, log: Path) -> None:
+    """On a terminal people see tables; a name is text there too, neither markup nor an escape sequence."""
+    ran = run_on_terminal("status", "--state-dir", folder, columns=200)
+
+    assert ran.status == 0
+    assert "\x1b[2J" not in ran.out
+    assert r"\x1b[2J\t[red]name[/red]\u202e\n" in ran.out
+    assert f"{log}" in ran.out
+    assert "1,234 spans" in ran.out
+    assert "600 bytes" in ran.out
+    assert "not running; start one with `otel-bridge tail`" in ran.out
+
+
+def test_running_bridge_is_named_with_what_it_waits_for(folder: Path) -> None:
+    """While a bridge holds the folder its process is shown, and what only a running one has: waiting, held files."""
+    with StateStore.open(folder):
+        shown = json.loads(run("status", "--json", "--state-dir", folder).out)
+    after = json.loads(run("status", "--json", "--state-dir", folder).out)
+
+    assert shown["running"] is True
+    assert isinstance(shown["pid"], int)
+    assert (shown["waiting_for"], shown["held_files"], shown["held_bytes"]) == ("HTTP 503: busy", 1, 55)
+    assert (after["running"], after["pid"], after["waiting_for"], after["held_files"]) == (False, None, "", 0)
+
+
+def test_state_that_cannot_be_read_is_one_line_and_exit_1(folder: Path) -> None:
+    """What is wrong with a state goes to standard error, with the file and the way out."""
+    (folder / DATABASE).write_text("no database\n" * 100)
+
+    ran = run("status", "--state-dir", folder)
+
+    assert (ran.status, ran.out) == (1, "")
+    assert ran.err.startswith(f"otel-bridge: {folder / DATABASE} is damaged")
+    assert ran.err.count("\n") == 1
+
+
+def test_variable_names_the_folder(folder: Path) -> None:
+    """OTEL_BRIDGE_STATE_DIR is heeded as by the bridge itself."""
+    shown = json.loads(run("status", "--json", environ={"OTEL_BRIDGE_STATE_DIR": str(folder)}).out)
+
+    assert shown["delivered_spans"] == 1234
+
+
+def rotate(log: Path) -> Path:
+    """The log gets another name, and a new one its own."""
+    renamed = log.rename(log.with_name("server1.log"))
+    log.write_bytes(b"new")
+    return renamed
+
+
+def grow_shorter(log: Path) -> Path:
+    """The log is cut and written anew."""
+    log.write_bytes(b"y" * 100)
+    return log
+
+
+def delete(log: Path) -> Path:
+    """The log is gone."""
+    log.unlink()
+    return log
+
+
+@pytest.mark.parametrize(
+    ("change", "size_bytes", "lag_bytes", "is_gone"),
+    [
+        (lambda log: log, 1000, 600, False),
+        (rotate, 1000, 600, False),
+        (grow_shorter, 100, 100, False),
+        (delete, 1000, 600, True),
+    ],
+    ids=["as it was", "renamed", "truncated", "deleted"],
+)
+def test_file_is_found_by_what_it_is(
+    log: Path, change: Callable[[Path], Path], size_bytes: int, lag_bytes: int, is_gone: bool
+) -> None:
+    """A file that was renamed since is found by its inode; of one that is gone the largest size seen counts."""
+    point = point_of(log, 400)
+    path = change(log)
+
+    (file,) = followed_files([point], Path(DATABASE))
+
+    assert (file.path, file.size_bytes, file.lag_bytes, file.is_gone) == (str(path), size_bytes, lag_bytes, is_gone)
+
+
+def test_file_that_was_read_to_its_end_for_good_is_left_out(log: Path) -> None:
+    """Rotated files that are wholly delivered are no news; one that grew after all is."""
+    assert followed_files([point_of(log, 1000, ended=True)], Path(DATABASE)) == []
+    assert len(followed_files([point_of(log, 900, ended=True)], Path(DATABASE))) == 1
+
+
+def test_checkpoint_that_is_none_names_the_database() -> None:
+    """A value of another form is damage, with the file and the way out."""
+    with pytest.raises(StateError, match=r"/s/state\.db is damaged .*; move it away to begin anew"):
+        followed_files([{"chain": "c"}], Path("/s/state.db"))
+
+
+def test_lag_in_seconds_is_that_of_the_file_which_is_furthest_behind() -> None:
+    """Files that are read to their end do not count, nor those whose last entry is unknown; a clock ahead is 0."""
+    files = (
+        FollowedFile("/done", "c", 5, 5, 1_000, False),
+        FollowedFile("/behind", "c", 4, 5, 8_000, False),
+        FollowedFile("/unknown", "c", 0, 5, None, False),
+        FollowedFile("/ahead", "c", 0, 5, 99_000, False),
+    )
+    status = Status("/s", True, 10_000, None, "", "", 0, 0, 0, Kept(), {}, {}, {}, 0, 0, files, ())
+
+    assert status.lag_bytes == 11
+    assert status.lag_s == 2.0
+    assert "lag\t11\t2" in tab_separated(status)
+
+
+def test_dead_letters_are_counted_and_broken_lines_are_not(tmp_path: Path) -> None:
+    """Letters and refused spans are counted; half a line that a kill left is none; without a file there are none."""
+    path = tmp_path / DEAD_LETTERS
+    assert kept_dead_letters(path) == Kept(0, 0)
+    span = SpanEncoder().encode(Span(1, 2, 0, "n", SpanKind.SERVER, 1, 2, {}))
+    letters = [DeadLetter((span,), 1, "HTTP 400", "no", 0.0), DeadLetter((span, span), 2, "partial success", "", 0.0)]
+    DeadLetters(path).add(letters, RequestEncoder(Resource({}), Scope()))
+    with path.open("ab") as file:
+        file.write(b'{"refused": {"cou')
+
+    assert kept_dead_letters(path) == Kept(2, 3)
+
+
+def test_dead_letters_that_are_no_file_are_named(tmp_path: Path) -> None:
+    """A folder in the place of the file is an error with the next step."""
+    (tmp_path / DEAD_LETTERS).mkdir()
+
+    with pytest.raises(StateError, match=f"{tmp_path / DEAD_LETTERS} is no regular file; move it away"):
+        kept_dead_letters(tmp_path / DEAD_LETTERS)
