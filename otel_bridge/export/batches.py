@@ -56,10 +56,12 @@ class Sending:
     """The way of one batch through its verdicts: which part is next, and what came of those before.
 
     A part that is too large, or that holds a refused span, is halved until what is at fault stands alone.
+    `settled_spans` have a final verdict, `delivered_spans` a good one.
     """
 
     def __init__(self, spans: Sequence[EncodedSpan], limits: Limits) -> None:
         self._parts = cut(spans, limits)[::-1]
+        self.settled_spans = 0
         self.delivered_spans = 0
         self.letters: list[DeadLetter] = []
 
@@ -67,11 +69,6 @@ class Sending:
     def part(self) -> tuple[EncodedSpan, ...]:
         """What to send next; empty when nothing is left."""
         return self._parts[-1] if self._parts else ()
-
-    @property
-    def left_spans(self) -> int:
-        """How many spans have no verdict yet."""
-        return sum(len(part) for part in self._parts)
 
     def settle(self, verdict: Verdict, now_unix_s: float) -> bool:
         """Take the verdict on `part`. Returns whether the same part has to be sent again, after a wait."""
@@ -86,9 +83,11 @@ class Sending:
             case TooLarge() | Refused() if len(part) > 1:
                 middle = len(part) // 2
                 self._parts += (part[middle:], part[:middle])
+                return False
             case TooLarge(reason, code, is_final=True) | Refused(reason, code):
                 self.letters.append(DeadLetter(part, 1, code, reason, now_unix_s))
             case TryLater() | Misconfigured() | TooLarge():
                 self._parts.append(part)
                 return True
+        self.settled_spans += len(part)
         return False

@@ -22,44 +22,11 @@ from otel_bridge.export.batches import Batch, Limits, Sending
 from otel_bridge.export.bulletins import Bulletin, Bulletins
 from otel_bridge.export.dead_letters import DeadLetters
 from otel_bridge.export.encode import RequestEncoder
+from otel_bridge.export.outcome import Outcome as Outcome
+from otel_bridge.export.outcome import Statistics as Statistics
 from otel_bridge.export.retry import Backoff, RetryPolicy
 from otel_bridge.export.transport import Transport
 from otel_bridge.export.verdict import Delivered, Misconfigured, TooLarge, TryLater, Verdict, judge
-
-
-@dataclass(frozen=True, slots=True)
-class Statistics:
-    """A look at the delivery: totals since its start, and what is in the air now.
-
-    `lost_spans` were refused and found no place among the dead letters (there are none, or they are full).
-    `trouble` says why nothing gets through at the moment, `last_error` what went wrong last, however long ago;
-    `needs_action` means that it stays so until somebody acts. `lag_s` is how long the oldest batch has been in the air.
-    """
-
-    delivered_spans: int = 0
-    refused_spans: int = 0
-    lost_spans: int = 0
-    in_flight_batches: int = 0
-    in_flight_spans: int = 0
-    lag_s: float = 0.0
-    trouble: str = ""
-    needs_action: bool = False
-    last_error: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of all batches, at the end. `left_spans` and `left_batches` have no verdict: they are to be read again.
-
-    `reason` says why some are left.
-    """
-
-    delivered_spans: int
-    refused_spans: int
-    lost_spans: int
-    left_spans: int
-    left_batches: int
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +80,7 @@ class Delivery:
         self._changed = threading.Condition()
         self._in_the_air: deque[_InTheAir] = deque()
         self._delivered_spans = self._refused_spans = self._lost_spans = 0
-        self._left_spans = 0  # of the batch that is being sent
+        self._settled_spans = 0  # of the oldest batch in the air
         self._needs_action = False
         self._last_error = ""
         self._deadline_s: float | None = None  # set by close
@@ -194,6 +161,7 @@ class Delivery:
             while (flying := self._next()) is not None and self._finish(flying):
                 with self._changed:
                     self._in_the_air.popleft()
+                    self._settled_spans = 0
                     self._changed.notify_all()
                 self._on_room()
         except BaseException as failure:  # noqa: BLE001, it is raised in the thread that uses this object
@@ -208,9 +176,7 @@ class Delivery:
             self._say()
             with self._changed:
                 if self._in_the_air:
-                    flying = self._in_the_air[0]
-                    self._left_spans = len(flying.batch.spans)
-                    return flying
+                    return self._in_the_air[0]
                 if self._deadline_s is not None:
                     return None
                 next_s = self._bulletins.next_s()
@@ -229,17 +195,18 @@ class Delivery:
     def _settle(self, sending: Sending, verdict: Verdict) -> _Trouble | None:
         """Take a verdict into account; returns it if the same part has to be sent again."""
         with self._changed:
-            delivered_before = sending.delivered_spans
+            delivered_before, settled_before = sending.delivered_spans, sending.settled_spans
             must_wait = sending.settle(verdict, time.time())
             self._delivered_spans += sending.delivered_spans - delivered_before
-            self._left_spans = sending.left_spans
+            self._settled_spans = sending.settled_spans
             if must_wait:
                 assert isinstance(verdict, TryLater | Misconfigured | TooLarge)
                 reason = f"{verdict.code}: {verdict.reason}" if isinstance(verdict, TooLarge) else verdict.reason
                 self._fail(reason, needs_action=isinstance(verdict, Misconfigured))
                 return verdict
-            self._backoff.reset()
-            self._bulletins.succeed()
+            if sending.settled_spans > settled_before:
+                self._backoff.reset()
+                self._bulletins.succeed()
             if isinstance(verdict, Delivered) and verdict.warning:
                 self._bulletins.warn(verdict.warning)
             return None
@@ -317,10 +284,7 @@ class Delivery:
     # What follows needs the lock.
 
     def _waiting_spans(self) -> int:
-        if not self._in_the_air:
-            return 0
-        rest = sum(len(flying.batch.spans) for flying in list(self._in_the_air)[1:])
-        return rest + self._left_spans
+        return sum(len(flying.batch.spans) for flying in self._in_the_air) - self._settled_spans
 
     def _lag_s(self) -> float:
         return self._clock() - self._in_the_air[0].since_s if self._in_the_air else 0.0

@@ -60,7 +60,7 @@ def test_bisection_finds_the_poisoned(count: int, poisoned: set[int], limits: Li
         assert sending.settle(verdict, 7.0) is False
 
     assert delivered == [span for span in spans if span not in bad]
-    assert sending.delivered_spans == len(delivered)
+    assert (sending.delivered_spans, sending.settled_spans) == (len(delivered), count)
     assert sending.letters == [DeadLetter((span,), 1, "HTTP 400", "bad", 7.0) for span in spans if span in bad]
 
 
@@ -82,7 +82,7 @@ def test_halving(count: int, takes: int, is_final: bool) -> None:
     elif is_final:
         assert len(sending.letters) == count
     else:
-        assert (len(sending.part), sending.left_spans) == (1, count)
+        assert (len(sending.part), sending.settled_spans) == (1, 0)
 
 
 def test_few_requests_for_one_poisoned_span() -> None:
@@ -106,7 +106,7 @@ def test_what_waits_stays() -> None:
         part = sending.part
         assert sending.settle(verdict, 0.0) is True
         assert sending.part == part
-    assert sending.left_spans == 3
+    assert sending.settled_spans == 0
 
 
 def test_partial_success() -> None:
@@ -116,7 +116,7 @@ def test_partial_success() -> None:
     sending.settle(PartlyRefused(2, "too old"), 1.0)
 
     assert sending.letters == [DeadLetter(tuple(spans), 2, "partial success", "too old", 1.0)]
-    assert (sending.delivered_spans, sending.left_spans) == (1, 0)
+    assert (sending.delivered_spans, sending.settled_spans) == (1, 3)
 
 
 def test_partial_success_that_counts_too_far() -> None:
