@@ -21,6 +21,7 @@ from mcp.client.stdio import stdio_client
 
 from tests.calls import Call, Outcome
 from tests.real.parts import part
+from tests.real.program import end_marked, marked
 from tests.waiting import wait_until
 
 FACT = Path(__file__).parent / "programs" / "fact.py"
@@ -51,8 +52,7 @@ class DebugClient:
         self.default_log_folder = folder / "node_modules" / "@debugmcp" / "logs"
         self._cli, self._log_level = part("server"), log_level
         # Whatever the server starts inherits this, and is found by it at the end.
-        self._env = {**(env or {}), "OTEL_BRIDGE_TEST_FOLDER": str(folder)}
-        self._mark = f"OTEL_BRIDGE_TEST_FOLDER={folder}".encode()
+        self._env = {**(env or {}), **marked(folder)}
         self._open = ExitStack()
         self._portal: BlockingPortal
         self._session: ClientSession
@@ -60,7 +60,8 @@ class DebugClient:
     def __enter__(self) -> Self:
         self.folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as opening:
-            opening.callback(self._end_left_overs)
+            # A killed server leaves its adapters and programs, in process groups of their own.
+            opening.callback(end_marked, self.folder)
             self._portal = opening.enter_context(start_blocking_portal())
             self._session = opening.enter_context(self._portal.wrap_async_context_manager(self._connected()))
             self._open = opening.pop_all()
@@ -178,15 +179,6 @@ class DebugClient:
         if not copy.exists():
             shutil.copytree(package, copy, copy_function=_link)
         return [str(copy / self._cli.relative_to(package)), *words]
-
-    def _end_left_overs(self) -> None:
-        """Kills what a killed server left: its adapters and programs are in process groups of their own."""
-        for environment in Path("/proc").glob("[0-9]*/environ"):
-            try:
-                if self._mark in environment.read_bytes().split(b"\0"):
-                    os.kill(int(environment.parent.name), signal.SIGKILL)
-            except (PermissionError, FileNotFoundError, ProcessLookupError):
-                continue
 
 
 def _answered(sent: Call, payload: str) -> Call:
