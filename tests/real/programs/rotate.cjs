@@ -6,6 +6,7 @@
 // entries it logged and for which session.
 'use strict';
 
+const fs = require('node:fs');
 const winston = require('winston');
 
 const [, , filename, ...words] = process.argv;
@@ -40,9 +41,24 @@ function logNext() {
 function finish() {
   process.stdout.write(JSON.stringify({ logged, sessionId }) + '\n', () => {
     if (leave) process.exit(0);
-    file.on('finish', () => process.exit(0));
-    log.end();
+    exitWhenWritten(Date.now() + 5000);
   });
+}
+
+// Neither the transport's `finish` nor a drained stream says that a rotating file has it all: look there. What winston
+// lost never comes, hence the deadline.
+function exitWhenWritten(untilMs) {
+  if (Date.now() > untilMs || new RegExp(`"seq":${logged - 1}[,}]`).test(newestFile())) process.exit(0);
+  setTimeout(exitWhenWritten, 10, untilMs);
+}
+
+function newestFile() {
+  try {
+    return fs.readFileSync(filename, 'utf8');
+  } catch (error) {
+    if (error.code === 'ENOENT') return ''; // between two files of a rotation
+    throw error;
+  }
 }
 
 const startedMs = Date.now();
