@@ -155,8 +155,8 @@ def test_winston_rotates(tmp_path: Path) -> None:
     kept = [entry for path in chain for entry in entries(path)]
     assert logged == 400
     assert {entry["sessionId"] for entry in kept} == {session_id}
-    numbers = [entry["seq"] for entry in kept]
-    assert numbers == sorted(set(map(int, numbers)))
+    numbers = [int(str(entry["seq"])) for entry in kept]
+    assert numbers == sorted(set(numbers))
 
 
 @pytest.mark.real("logrotate")
