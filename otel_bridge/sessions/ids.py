@@ -27,7 +27,9 @@ WINDOW_MS = 10_000
 
 def canonical(kind: str, text: str, time_ms: int, fields: Mapping[str, object]) -> bytes:
     """The bytes that an entry's ids come from: sorted JSON of its redacted fields, without `OUTSIDE_THE_ID`."""
-    identity = {name: value for name, value in fields.items() if name not in OUTSIDE_THE_ID}
+    identity = dict(fields)
+    for name in OUTSIDE_THE_ID:
+        identity.pop(name, None)
     identity["message"] = f"{kind} {text}" if text else kind
     identity["timestamp"] = time_ms
     return canonical_json(identity)
@@ -76,11 +78,8 @@ def derived_span_id(parent_id: int, *parts: str) -> int:
 
 
 def _digest(size_bytes: int, *parts: bytes) -> int:
-    hashed = blake2b(digest_size=size_bytes)
-    for part in parts:
-        hashed.update(len(part).to_bytes(4, "big"))
-        hashed.update(part)
-    return int.from_bytes(hashed.digest(), "big") or 1
+    framed = b"".join([len(part).to_bytes(4, "big") + part for part in parts])
+    return int.from_bytes(blake2b(framed, digest_size=size_bytes).digest(), "big") or 1
 
 
 @dataclass(slots=True)

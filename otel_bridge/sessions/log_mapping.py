@@ -42,7 +42,7 @@ class EndedSession:
 
 
 class LogMapping:
-    """Maps one log. `take` what it says; then `end`, when no more will come, or `server_gone`, when it is known to be."""
+    """Maps one log. `take` what it says; then `end`, when no more comes, or `server_gone`, when it is known to be."""
 
     def __init__(self, options: MappingOptions) -> None:
         self.options = options

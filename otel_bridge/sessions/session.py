@@ -13,7 +13,7 @@ from otel_bridge.sessions.clip import clip_json
 from otel_bridge.sessions.evidence import Result
 from otel_bridge.sessions.ids import Occurrences, root_span_id, span_id, trace_id_of_session
 from otel_bridge.sessions.open_span import OpenSpan, events_span, snapshot_of
-from otel_bridge.sessions.span import AttributeValue, Span, SpanEvent, SpanKind
+from otel_bridge.sessions.span import Span, SpanEvent, SpanKind
 
 OPENS_NO_SPAN = frozenset(("created", "stopped"))
 """States in which there is no debugged program to show."""
@@ -43,6 +43,9 @@ class Session:
     name: str | None = None
     language: str | None = None
     trace_id: int = 0
+    root_id: int = 0
+    common: AttributeSet = field(default_factory=AttributeSet)
+    """What stands on every span of the session: a search finds spans, not roots (Tempo)."""
     book: CallBook = field(default_factory=CallBook)
     lifetime: OpenSpan | None = None
     """None when it was sent, or when the session lives on only in late calls."""
@@ -57,20 +60,16 @@ class Session:
 
     def __post_init__(self) -> None:
         self.trace_id = self.trace_id or trace_id_of_session(self.session_id)
+        self.root_id = root_span_id(self.trace_id)
+        limit = self.options.max_value_bytes
+        self.common.put(names.SESSION_ID, self.session_id, limit)
+        self.common.put(names.SESSION_NAME, self.name, limit)
+        self.common.put(names.SESSION_LANGUAGE, self.language, limit)
 
     @property
     def root_ns(self) -> int:
         """Start of the root, in Unix ns: no span of the session starts before it."""
         return self.root_ms * 1_000_000
-
-    @property
-    def common(self) -> dict[str, AttributeValue]:
-        """What stands on every span of the session: a search finds spans, not roots (Tempo)."""
-        common = AttributeSet()
-        common.put(names.SESSION_ID, self.session_id, self.options.max_value_bytes)
-        common.put(names.SESSION_NAME, self.name, self.options.max_value_bytes)
-        common.put(names.SESSION_LANGUAGE, self.language, self.options.max_value_bytes)
-        return common
 
     def root(self, executable: object, *, partial: bool) -> Span:
         """The root: an instant that comes first, because the real server often never says that a session ended."""
@@ -81,7 +80,7 @@ class Session:
         name = f"{names.ROOT_NAME} {low_cardinality(self.language)}" if self.language else names.ROOT_NAME
         return Span(
             trace_id=self.trace_id,
-            span_id=root_span_id(self.trace_id),
+            span_id=self.root_id,
             parent_id=0,
             name=name,
             kind=SpanKind.INTERNAL,
@@ -251,9 +250,7 @@ class Session:
         return self._finish(span, entry.time_ms, None)
 
     def _further_events(self, target: OpenSpan, events: list[SpanEvent]) -> Span:
-        return events_span(
-            self.trace_id, target.events_span_id(), root_span_id(self.trace_id), self.common, events, self.root_ns
-        )
+        return events_span(self.trace_id, target.events_span_id(), self.root_id, self.common, events, self.root_ns)
 
     # the end
 
@@ -308,7 +305,7 @@ class Session:
     def _finish(self, span: OpenSpan, end_ms: int, failure: Failure | None) -> list[Span]:
         return span.finish(
             self.trace_id,
-            root_span_id(self.trace_id),
+            self.root_id,
             self.common,
             not_before_ns=self.root_ns,
             end_ns=end_ms * 1_000_000,
