@@ -217,7 +217,8 @@ def sessions() -> Dashboard:
                     "Paused and running, over time",
                     "Seconds of program time a second, counted when a state ends.",
                     "none",
-                    over_time(state_seconds(RATE, "rate"), "{{state}}"),
+                    # Exemplars are on the buckets of a histogram, its sum has none.
+                    over_time(state_seconds(RATE, "rate"), "{{state}}", exemplars=False),
                 )
             )
         )
