@@ -1,0 +1,95 @@
+"""A log that is written and rotated as the server's winston does it, with a copy of every byte that was ever in it."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from otel_bridge.entries.times import time_ms
+from tests.recordings import Recording
+
+KEPT_FILES = 3
+
+
+def session_lines(name: str, now_ms: int) -> Iterator[bytes]:
+    """The lines of a recorded session, as if it ran now under an id of its own, and a bit shorter."""
+    recording = Recording(name)
+    replaced: dict[str, str] = {}
+    shift_ms: int | None = None
+    for line in recording.lines:
+        entry = json.loads(line)
+        when = time_ms(entry["timestamp"])
+        assert isinstance(when, int)
+        shift_ms = now_ms - when if shift_ms is None else shift_ms
+        if str(entry["message"]).startswith("session:created"):
+            replaced[str(entry["sessionId"])] = str(uuid.uuid4())
+        moved = when + shift_ms
+        is_number = isinstance(entry["timestamp"], int)
+        text = datetime.fromtimestamp(moved / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        entry["timestamp"] = moved if is_number else text
+        written = json.dumps(entry, separators=(",", ":"), ensure_ascii=False)
+        for old, new in replaced.items():
+            written = written.replace(old, new)
+        yield written.encode("utf-8", "replace") + b"\n"
+
+
+class RotatingWriter:
+    """Writes sessions into `folder/server.log`, rotating at `max_bytes`; `folder/../whole.log` keeps every byte."""
+
+    def __init__(self, folder: Path, *, max_bytes: int, lines_per_second: float, seed: int = 0) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.log = folder / "server.log"
+        self.whole = folder.parent / "whole.log"
+        self.lines = 0
+        self.rotations = 0
+        self._max_bytes = max_bytes
+        self._pause_s = 1 / lines_per_second
+        self._random = random.Random(seed)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> RotatingWriter:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.finish()
+
+    def finish(self) -> None:
+        """Ends the session that is being written, and stops."""
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        began_s, with_whole = time.monotonic(), self.whole.open("ab", buffering=0)
+        with with_whole as whole:
+            file = self.log.open("ab", buffering=0)
+            while not self._stop.is_set():
+                for line in session_lines("happy", int(time.time() * 1000)):
+                    behind_s = began_s + self.lines * self._pause_s - time.monotonic()
+                    if behind_s > 0:
+                        self._stop.wait(min(behind_s, 0.05))
+                    whole.write(line)
+                    middle = self._random.randrange(len(line))
+                    file.write(line[:middle])  # a reader sees half a line now and then
+                    file.write(line[middle:])
+                    self.lines += 1
+                    if file.tell() > self._max_bytes:
+                        file.close()
+                        self._rotate()
+                        file = self.log.open("ab", buffering=0)
+            file.close()
+
+    def _rotate(self) -> None:
+        """`server1.log` becomes `server2.log`, `server.log` becomes `server1.log`; three files are kept."""
+        first, second = (self.log.with_name(f"server{number}.log") for number in (1, 2))
+        if first.exists():
+            first.replace(second)
+        self.log.replace(first)
+        self.rotations += 1
