@@ -14,6 +14,8 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/uv --quiet --no-python-downloads
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
 OLDEST := .venv-oldest
 OLDEST_READY := $(OLDEST)/.ready
@@ -22,7 +24,7 @@ WHEEL := dist/.built
 .DELETE_ON_ERROR:
 .PHONY: demo test test-faults test-oldest test-wheel bench lint format lock parts venv clean
 
-demo: $(READY)
+demo: $(RUNS)
 	@$(BIN)/otel-bridge demo $(ARGS)
 
 test: $(READY) parts
@@ -72,13 +74,18 @@ parts: $(READY)
 
 venv: $(READY)
 
-$(READY): requirements/locked.txt pyproject.toml
+# First what the command itself needs, and what installs it: a demo waits for no more.
+$(RUNS): requirements/runtime.txt requirements/build.txt pyproject.toml
 	@test -n "$(PYTHON)" || { echo "otel-bridge needs Python 3.11 or newer: install it, or name it: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
 		echo "$(PYTHON) can make no virtual environment: on Debian and Ubuntu, apt install python3-venv" >&2; exit 1; }
 	@echo "Installing the locked requirements into $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/locked.txt
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(PIP) --require-hashes -r requirements/runtime.txt -r requirements/build.txt
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(READY): $(RUNS) requirements/locked.txt
+	@$(UV) pip install --python $(BIN)/python --require-hashes -r requirements/locked.txt
 	@touch $@
 
 $(OLDEST_READY): $(WHEEL) requirements/oldest.txt
