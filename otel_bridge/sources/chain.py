@@ -8,6 +8,7 @@ from hashlib import blake2b
 from otel_bridge.sources.files import FileKey, FileStat, Handle
 from otel_bridge.sources.generation import Generation
 from otel_bridge.sources.names import rotations, split
+from otel_bridge.sources.succession import began_ms
 
 _ORDER_STEP = 1 << 20
 """Between the orders of two neighbours, so that a file which a listing missed can be put between them later."""
@@ -36,16 +37,23 @@ class Chain:
         self._forgotten_order = 0
 
     def place(self, path: str, handle: Handle, found: FileStat, now_s: float) -> Generation:
-        """Add a file as the newest generation, or before those that by their names are newer than it."""
-        age = rotation_age(path, self.base)
+        """Add a file as the newest generation, or before those that are newer than it.
+
+        The names tell, where both have one; else the times inside. Raises OSError when the file cannot be read.
+        """
         position = len(self.generations)
-        while position and age is not None:
-            before = self.generations[position - 1]
-            before_age = rotation_age(before.path, self.base)
-            if before.over or before.links == 0 or before_age is None or before_age >= age:
-                break
+        while position and self._is_newer(self.generations[position - 1], path, handle):
             position -= 1
         return self._insert(position, path, handle, found, now_s)
+
+    def _is_newer(self, known: Generation, path: str, handle: Handle) -> bool:
+        if known.over or known.handle is None:
+            return False
+        age, known_age = rotation_age(path, self.base), rotation_age(known.path, self.base)
+        if known.links and age is not None and known_age is not None:
+            return known_age < age
+        began, known_began = began_ms(handle), began_ms(known.handle)
+        return began is not None and known_began is not None and began < known_began
 
     def after(self, generation: Generation, path: str, handle: Handle, found: FileStat, now_s: float) -> Generation:
         """Add what a truncated file holds now as the generation that follows."""

@@ -50,6 +50,8 @@ class Follower:
         self._lock = threading.Lock()
         self._roster = Roster()
         self._ready: dict[str, Chain] = {}
+        self._unlooked: set[str] = set()
+        """Chains that changed since the last look, of which nothing is read before the next one."""
         self._late: set[str] = set()
         self._looker = Looker(
             self._roster,
@@ -70,6 +72,7 @@ class Follower:
         with self._lock:
             now_s = self._monotonic_s()
             self._looker.look(now_s)
+            self._unlooked.clear()
             for chain in self._roster.chains.values():
                 if chain.id not in self._ready and any(self._due(found, now_s) for found in chain.generations):
                     self._ready[chain.id] = chain
@@ -100,7 +103,7 @@ class Follower:
                 read = self._read_chain(chain, min(left_bytes, BLOCK_BYTES), now_s)
                 chunks += read
                 left_bytes -= sum(len(chunk.data) for chunk in read)
-                if read and any(self._due(found, now_s) for found in chain.generations):
+                if read and name not in self._unlooked and any(self._due(found, now_s) for found in chain.generations):
                     self._ready[name] = chain  # at the end of the line: the other chains come first
             return chunks
 
@@ -119,8 +122,9 @@ class Follower:
                     continue
                 start, data = generation.read(max_bytes)
             except ChangedError:
+                # What comes next is read only after a look: an older part may lie there that nobody has seen yet.
                 self._looker.changed(generation, now_s)
-                self._ready[chain.id] = chain
+                self._unlooked.add(chain.id)
                 return chunks
             except OSError as error:
                 self._looker.cannot_read(generation.path, error)
@@ -165,6 +169,8 @@ class Follower:
             saved = generation.checkpoint()
         except ChangedError:
             self._looker.changed(generation, self._monotonic_s())
+            self._unlooked.add(generation.chain)
+            self._ready.pop(generation.chain, None)
             saved = generation.checkpoint()
         self._roster.unsaved.pop(generation.id, None)
         return saved

@@ -6,7 +6,7 @@ import errno
 from collections.abc import Callable, Mapping, Sequence
 
 from otel_bridge.sources.changing import change
-from otel_bridge.sources.files import FileKey, Files, NotRegularError, reason
+from otel_bridge.sources.files import FileKey, Files, FileStat, NotRegularError, reason
 from otel_bridge.sources.generation import ChangedError, Generation
 from otel_bridge.sources.holding import Caps, InUse, cap, rest, settle, wake
 from otel_bridge.sources.identity import Checkpoint
@@ -126,11 +126,12 @@ class Looker:
 
     def _is_known_copy(self, key: FileKey, path: str) -> bool:
         """Whether the file was found to be a copy, and is as it was then (else it is judged anew)."""
-        size = self._roster.copies.get(key)
+        known = self._roster.copies.get(key)
         try:
-            return size is not None and self._files.stat(path).size_bytes == size
+            found = None if known is None else self._files.stat(path)
         except OSError:
             return True
+        return found is not None and known is not None and _stamp(found) == _stamp(known)
 
     def _open_unknown(self, unknown: Sequence[Sighting], now_s: float) -> None:
         """Open what is new and put it where it belongs, in portions, so that a folder full of logs exhausts nothing.
@@ -147,7 +148,7 @@ class Looker:
                 self._observe_one(generation, now_s)
                 if generation.chain not in known_chains:
                     self._begin(generation, started)
-                elif roster.chains[generation.chain].generations[0] is not generation:
+                elif not roster.chains[generation.chain].left(generation):
                     text = f"{generation.base} was rotated; going on with the new {generation.path}"
                     roster.say(NoticeKind.ROTATED, generation, text)
             rest(roster, now_s, self._caps.open_files)
@@ -228,7 +229,7 @@ class Looker:
             self._say_removed(generation)
 
     def changed(self, generation: Generation, now_s: float) -> None:
-        """A file was found to be another than it was: go on with what it holds now, and with the copy of what it held."""
+        """A file is not what it was: go on with what it holds now, and with the copy of what it held."""
         try:
             change(self._roster, self._files, generation, now_s).observe(now_s)
         except OSError as error:
@@ -257,3 +258,7 @@ class Looker:
     def _cannot_list(self, folder: str, error: OSError) -> None:
         if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
             self.cannot_read(folder, error)
+
+
+def _stamp(found: FileStat) -> tuple[int, int]:
+    return found.size_bytes, found.modified_ns

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 
 from otel_bridge.sources.chain import Chain, rotation_age
+from otel_bridge.sources.files import Handle
 from otel_bridge.sources.generation import Generation
 from otel_bridge.sources.identity import HEAD_BYTES, SEAM_BYTES
 from otel_bridge.sources.names import join, rotations, split
@@ -59,9 +60,9 @@ def _chain_for(roster: Roster, candidate: Candidate, beside: dict[str, Candidate
 
     Raises OSError when a file cannot be read.
     """
-    kind = _judge(roster, candidate, now_s)
+    kind = _judge(roster, candidate, beside, now_s)
     if kind is _Kind.COPY:
-        roster.copies[candidate.key] = candidate.handle.stat().size_bytes
+        roster.copies[candidate.key] = candidate.handle.stat()
         candidate.handle.close()
         return None
     if kind is _Kind.UNCLEAR:
@@ -101,7 +102,7 @@ def _is_part(candidate: Candidate, chain: Chain, new_base: Candidate | None) -> 
     return newer is not None and continues(glimpse(candidate.handle), glimpse(newer))
 
 
-def _judge(roster: Roster, candidate: Candidate, now_s: float) -> _Kind:
+def _judge(roster: Roster, candidate: Candidate, beside: dict[str, Candidate], now_s: float) -> _Kind:
     """Whether a file repeats what is known already: copytruncate's copy, a backup.
 
     Logs can begin alike without being copies (vector #25079; opentelemetry-collector-contrib #19765, #20851), and a
@@ -110,15 +111,24 @@ def _judge(roster: Roster, candidate: Candidate, now_s: float) -> _Kind:
     folder, name = split(candidate.path)
     size = candidate.handle.stat().size_bytes
     head = candidate.handle.pread(HEAD_BYTES, 0)
-    rotated = any(join(folder, root) in roster.by_base for root, _ in rotations(name))
+    bases = [join(folder, root) for root, _ in rotations(name)]
+    new_bases = [beside[base] for base in bases if base in beside]
+    rotated = bool(new_bases) or any(base in roster.by_base for base in bases)
     if not head:
         return _Kind.UNCLEAR if rotated else _Kind.NEW
+    if any(_repeats(base.handle, candidate, size) for base in new_bases):
+        return _Kind.COPY
     alike = [known for known in roster.by_id.values() if known.head and _alike(known.head, head)]
     if not alike:
         return _Kind.NEW
     if len(head) < HEAD_BYTES:
         return _Kind.UNCLEAR if rotated or now_s - candidate.since_s < _ALIKE_S else _Kind.NEW
-    if any(_repeats(known, candidate, size) for known in alike):
+    if any(
+        size == known.position and known.continued_in(candidate.handle)
+        if known.handle is None
+        else _repeats(known.handle, candidate, size)
+        for known in alike
+    ):
         return _Kind.COPY
     # The original may have been cut just now, or hold more than when it was last looked at.
     return _Kind.NEW if candidate.waited else _Kind.UNCLEAR
@@ -128,14 +138,17 @@ def _alike(one: bytes, other: bytes) -> bool:
     return one.startswith(other) or other.startswith(one)
 
 
-def _repeats(known: Generation, candidate: Candidate, size: int) -> bool:
+def _repeats(known: Handle, candidate: Candidate, size: int) -> bool:
     """Whether all of the candidate stands in the known file too, as far as samples show."""
-    if known.handle is None:
-        return size == known.position and known.continued_in(candidate.handle)
-    if known.handle.stat().size_bytes < size:
+    if known.stat().size_bytes < size:
         return False
-    last = size - SEAM_BYTES
+    last = max(0, size - SEAM_BYTES)
     return all(
-        known.handle.pread(SEAM_BYTES, offset) == candidate.handle.pread(SEAM_BYTES, offset)
-        for offset in (last, last // 2, 3 * last // 4)
+        known.pread(length, offset) == candidate.handle.pread(length, offset)
+        for offset, length in (
+            (0, min(size, HEAD_BYTES)),
+            (last // 2, SEAM_BYTES),
+            (3 * last // 4, SEAM_BYTES),
+            (last, size - last),
+        )
     )

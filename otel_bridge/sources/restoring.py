@@ -49,7 +49,7 @@ def restore(
     restored = Restored([], [])
     open_files: dict[str, tuple[_There, Handle]] = {}
     for checkpoint in ordered:
-        exact = by_key.get(checkpoint.key)
+        exact = by_key.get(checkpoint.key) if checkpoint.head_bytes else None
         try:
             if exact is not None and (handle := _open_if_held(files, exact.path, checkpoint)) is not None:
                 open_files[checkpoint.generation] = (exact, handle)
@@ -59,7 +59,8 @@ def restore(
     for checkpoint in ordered:
         if checkpoint.generation in open_files or checkpoint in restored.denied:
             continue
-        if checkpoint.ended:
+        if checkpoint.ended or (checkpoint.head_bytes == 0 and checkpoint.key in by_key):
+            # Of an empty file nothing is known by which to tell it from another with its inode; it is found anew.
             roster.gone.append(checkpoint.generation)
         elif (copy := _find_copy(files, checkpoint, by_key.values())) is not None:
             open_files[checkpoint.generation] = copy

@@ -29,7 +29,7 @@ class Candidate:
 class Roster:
     """The chains, which file belongs to which, and what is to be said about them.
 
-    `copies` are files that are not read because their bytes are known, with their size when that was found.
+    `copies` are files that are not read because their bytes are known, with what they were when that was found.
     `unsaved` holds the generations that the state does not know as they are now, `gone` the ids of those to be deleted.
     """
 
@@ -39,7 +39,7 @@ class Roster:
         self.by_key: dict[FileKey, Generation] = {}
         self.by_id: dict[str, Generation] = {}
         self.waiting: dict[FileKey, Candidate] = {}
-        self.copies: dict[FileKey, int] = {}
+        self.copies: dict[FileKey, FileStat] = {}
         self.unsaved: dict[str, Generation] = {}
         self.gone: list[str] = []
         self.notices: list[Notice] = []

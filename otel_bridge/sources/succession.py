@@ -45,6 +45,11 @@ def times_ms(data: bytes) -> list[int]:
     return found
 
 
+def began_ms(handle: Handle) -> int | None:
+    """The earliest time in the first 64 kB of an open file, Unix ms. Raises OSError when reading fails."""
+    return min(times_ms(handle.pread(_LOOK_BYTES, 0)), default=None)
+
+
 def glimpse(handle: Handle) -> Glimpse:
     """Look at both ends of an open file. Raises OSError when reading fails."""
     found = handle.stat()

@@ -1,0 +1,1 @@
+"""Tests of following, finding and ordering logs, on real files."""

@@ -1,0 +1,120 @@
+"""The follower against a model: whatever happens to the files, all lines that can be read come out, in order, once."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+
+from tests.sources.world import World
+
+
+class Following(RuleBasedStateMachine):
+    """A log that is written, rotated, truncated and deleted while a reader looks, reads, commits and crashes."""
+
+    renames = True
+    copies = True
+    seconds = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp())
+        self.world = World(self.folder)
+
+    @rule(count=st.integers(1, 5), pad=st.sampled_from([0, 0, 300, 2_000]))
+    def write(self, count: int, pad: int) -> None:
+        self.world.write(count, pad)
+
+    @rule()
+    def write_huge(self) -> None:
+        self.world.write(1, 400_000)
+
+    @rule(pad=st.sampled_from([0, 1_000, 300_000]))
+    def write_half(self, pad: int) -> None:
+        self.world.write_half(pad)
+
+    @precondition(lambda self: self.renames)
+    @rule()
+    def rotate(self) -> None:
+        self.world.rotate()
+
+    @precondition(lambda self: self.copies)
+    @rule(between=st.integers(0, 2), look_between=st.booleans())
+    def copy_and_truncate(self, between: int, look_between: bool) -> None:
+        self.world.copy_and_truncate(between, look_between)
+
+    @precondition(lambda self: self.copies)
+    @rule()
+    def truncate(self) -> None:
+        self.world.truncate()
+
+    @rule()
+    def delete(self) -> None:
+        self.world.delete()
+
+    @precondition(lambda self: self.seconds)
+    @rule()
+    def second_writer(self) -> None:
+        self.world.start_second_writer()
+
+    @rule(count=st.integers(1, 3))
+    def write_second(self, count: int) -> None:
+        self.world.write_second(count)
+
+    @rule()
+    def look(self) -> None:
+        self.world.look()
+
+    @rule(max_bytes=st.sampled_from([100, 2_000, 100_000, 1 << 20]))
+    def read(self, max_bytes: int) -> None:
+        self.world.reader.read(max_bytes)
+
+    @rule()
+    def commit(self) -> None:
+        self.world.commit()
+
+    @rule(seconds=st.sampled_from([0.2, 1.0, 3.0, 11.0]))
+    def wait(self, seconds: float) -> None:
+        self.world.clock.now_s += seconds
+
+    @rule()
+    def crash(self) -> None:
+        self.world.crash()
+
+    def teardown(self) -> None:
+        try:
+            self.world.finish()
+            self.world.check()
+        finally:
+            self.world.close()
+            shutil.rmtree(self.folder)
+
+
+class Renaming(Following):
+    copies = False
+    seconds = False
+
+
+RenamingTest = Renaming.TestCase
+RenamingTest.settings = settings(
+    max_examples=200, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+)
+
+
+class TwoWriters(Following):
+    copies = False
+
+
+class Copying(Following):
+    renames = False
+    seconds = False
+
+
+TwoWritersTest = TwoWriters.TestCase
+TwoWritersTest.settings = RenamingTest.settings
+CopyingTest = Copying.TestCase
+CopyingTest.settings = RenamingTest.settings
