@@ -170,7 +170,7 @@ def entry_attributes(entry: Entry, options: MappingOptions) -> AttributeSet:
     location = fields.get("location")
     put_place(attributes, location if isinstance(location, Mapping) else fields, options)
     rest: dict[str, object] = {}
-    for name, value in fields.items():
+    for name, value in sorted(fields.items()):  # writers of one entry order its fields each in their own way
         if name in _WITH_THE_SESSION or name in _PLACE:
             continue
         if name == "event" and entry.kind in _IN_THE_NAME:
@@ -194,6 +194,5 @@ def result_fields(entry: Entry) -> object:
     """The part of a result entry that is the result: its `response`, else all but the session and the expression."""
     if "response" in entry.fields:
         return entry.fields["response"]
-    return {
-        name: value for name, value in entry.fields.items() if name not in _WITH_THE_SESSION and name != "expression"
-    }
+    left_out = _WITH_THE_SESSION | {"expression"}
+    return {name: value for name, value in sorted(entry.fields.items()) if name not in left_out}
