@@ -24,7 +24,7 @@ class Image:
 def read_image(build: Build) -> Image:
     """Reads a stage of a Dockerfile, the last one if none is named. Understands the exec form alone."""
     image, wanted = Image(), False
-    for instruction, rest in _instructions(build.dockerfile.read_text()):
+    for instruction, rest in instructions(build.dockerfile.read_text()):
         if instruction == "FROM":
             stage = rest.partition(" AS ")[2]
             wanted = build.stage in (None, stage)
@@ -43,7 +43,8 @@ def read_image(build: Build) -> Image:
     return image
 
 
-def _instructions(text: str) -> Iterator[tuple[str, str]]:
+def instructions(text: str) -> Iterator[tuple[str, str]]:
+    """The instructions of a Dockerfile in order: name in capitals, and the rest in one line."""
     without_comments = re.sub(r"(?m)^\s*#.*\n", "", text)
     for line in without_comments.replace("\\\n", " ").splitlines():
         if line.strip():

@@ -27,6 +27,10 @@ class Places:
             self._ports[address] = reserve_port()
         return self._ports[address]
 
+    def put(self, host: str, port: int, here: int) -> None:
+        """Lets a port that something listens on already stand for a port of a container."""
+        self._ports[(self._networks[host], port)] = here
+
     def url(self, host: str, port: int) -> str:
         """The base URL of what a service serves on a port of its container."""
         return f"http://127.0.0.1:{self.port(host, port)}"

@@ -89,9 +89,10 @@ class BuiltPart:
 
 @dataclass(frozen=True, slots=True)
 class DebianPart:
-    """A command from the Debian package of the same name."""
+    """A command from a Debian package, by default the one of the same name."""
 
     name: str
+    package: str = ""
 
     def locate(self) -> Path | None:
         """The command, or None when it is not installed."""
@@ -100,8 +101,9 @@ class DebianPart:
 
     def make(self) -> None:
         """Installs the package. Raises CannotBuildError when this user can't."""
+        package = self.package or self.name
         if shutil.which("apt-get") is None or os.geteuid() != 0:
-            raise CannotBuildError(f"needs the Debian package {self.name}: apt-get install {self.name}")
+            raise CannotBuildError(f"needs the Debian package {package}: apt-get install {package}")
         with _alone("apt-get"), (parts_folder() / "apt-get.log").open("wb") as log:
             install = (
                 "apt-get",
@@ -110,7 +112,7 @@ class DebianPart:
                 "--no-install-recommends",
                 "-o",
                 "DPkg::Lock::Timeout=600",
-                self.name,
+                package,
             )
             try:
                 _run(install, log.name, log.fileno(), parts_folder())
@@ -133,6 +135,7 @@ PARTS: dict[str, Part] = {
         BuiltPart("winston", ("node", "npm"), (NPM_CI,), "node_modules/winston/package.json", "a few seconds"),
         DebianPart("logrotate"),
         DebianPart("prometheus"),
+        DebianPart("systemd-analyze", "systemd"),
         BuiltPart(
             "compose",
             ("go",),
