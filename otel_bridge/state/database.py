@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import stat
 from contextlib import closing
 from pathlib import Path
 
 from otel_bridge.errors import StateError
-from otel_bridge.state.place import not_regular, open_own_file, reason
+from otel_bridge.state.place import open_own_file, reason
 
 SCHEMA_VERSION = 1
 APPLICATION_ID = 0x6F74_6C62
@@ -21,7 +20,9 @@ APPLICATION_ID = 0x6F74_6C62
 
 _MAGIC = b"SQLite format 3\0"
 _BUSY_S = 2.0
-_MAX_WAL_BYTES = 4 * 1024 * 1024
+_MAX_WAL_PAGES = 512
+"""Two megabytes, after which the journal goes into the main file. On a disk with less room than that the journal could take
+all of it, and then not go into the main file, which needs room as well."""
 
 # Keys are blobs, see values.py. A session's number is the order in which sessions were last written. A row of
 # `occurrence` holds the entry counts of one commit: a row for each would make a commit ten times slower.
@@ -70,7 +71,8 @@ def open_database(path: Path) -> sqlite3.Connection:
             check(reader, path)
         connection = connect(path, "rw")
         connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute(f"PRAGMA journal_size_limit = {_MAX_WAL_BYTES}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_MAX_WAL_PAGES}")
+        connection.execute(f"PRAGMA journal_size_limit = {_MAX_WAL_PAGES * 4096}")
     except sqlite3.Error as error:
         raise failed("open", path, error) from error
     return connection
@@ -116,8 +118,6 @@ def _is_empty(path: Path) -> bool:
 
     True for the empty file that a kill at its creation can leave. Raises StateError for what is not ours.
     """
-    if not stat.S_ISREG(path.lstat().st_mode):
-        raise not_regular(path)
     descriptor = open_own_file(path)
     try:
         header = os.pread(descriptor, 100, 0)
@@ -178,6 +178,11 @@ def failed(verb: str, path: Path, error: sqlite3.Error) -> StateError:
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")):
         return StateError(f"cannot {verb} {path}: another program holds it", "close what has this database open")
     return StateError(f"cannot {verb} {path}: {error}", _way_out(path))
+
+
+def is_full(error: sqlite3.Error) -> bool:
+    """Whether there may have been no room; a quota or a limit on files can come as another error of writing."""
+    return getattr(error, "sqlite_errorname", "").startswith(("SQLITE_FULL", "SQLITE_IOERR"))
 
 
 def torn(path: Path, why: str) -> StateError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -15,10 +15,13 @@ from otel_bridge.sessions.ids import WINDOW_MS
 from otel_bridge.sessions.log_mapping import MAX_ENDED
 from otel_bridge.sessions.saved import Json, MappingChanges
 from otel_bridge.state.commit import Commit, Counts, LogTimes
-from otel_bridge.state.database import failed, moved_away, open_database, torn
+from otel_bridge.state.database import failed, is_full, moved_away, open_database, torn
 from otel_bridge.state.lock import FolderLock
 from otel_bridge.state.place import DATABASE, prepare_state_folder
 from otel_bridge.state.values import Stored, key, loaded, loaded_object, stored, text_of
+
+Write = tuple[str, list[tuple[Stored | int, ...]]]
+"""A statement and the rows that it is run with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +133,23 @@ class StateStore:
         writes = [*self._writes(commit)]  # everything that can go wrong with values does so before the transaction
         self._check_place()
         try:
-            with self._transaction():
-                for statement, rows in writes:
-                    self._connection.executemany(statement, rows)
-                for chain, changes in commit.logs.items():
-                    self._count_ended(key(chain), changes)
+            try:
+                self._write(writes, commit)
+            except sqlite3.OperationalError as error:
+                if not is_full(error):
+                    raise
+                # The journal grows to megabytes before it goes into the main file, most of it written over and over.
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                self._write(writes, commit)
         except sqlite3.Error as error:
             raise failed("write", self.path, error) from error
+
+    def _write(self, writes: Sequence[Write], commit: Commit) -> None:
+        with self._transaction():
+            for statement, rows in writes:
+                self._connection.executemany(statement, rows)
+            for chain, changes in commit.logs.items():
+                self._count_ended(key(chain), changes)
 
     def _check_place(self) -> None:
         """Commits to a file that lost its name would look well, and be gone with this process."""
@@ -157,7 +170,7 @@ class StateStore:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
 
-    def _writes(self, commit: Commit) -> Iterator[tuple[str, list[tuple[Stored | int, ...]]]]:
+    def _writes(self, commit: Commit) -> Iterator[Write]:
         forgotten: list[tuple[Stored | int, ...]] = [(key(chain),) for chain in commit.forgotten_chains]
         if forgotten:
             for table in ("checkpoint", "log", "session", "occurrence"):
@@ -201,7 +214,7 @@ class StateStore:
         self._ended[chain] = self._max_ended
 
 
-def _log_writes(chain: bytes, changes: MappingChanges) -> Iterator[tuple[str, list[tuple[Stored | int, ...]]]]:
+def _log_writes(chain: bytes, changes: MappingChanges) -> Iterator[Write]:
     yield "INSERT OR REPLACE INTO log VALUES (?, ?)", [(chain, stored(changes.log))]
     removed: list[tuple[Stored | int, ...]] = [
         (chain, key(session)) for session, value in changes.sessions.items() if value is None

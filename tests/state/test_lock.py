@@ -98,6 +98,13 @@ def test_folder_without_lock_has_no_holder(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_asking_does_not_wait_for_a_fifo(tmp_path: Path) -> None:
+    """A FIFO under the lock's name is opened without waiting for who writes to it."""
+    os.mkfifo(tmp_path / LOCK)
+
+    assert holder_of(tmp_path) is None
+
+
 @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to("/etc/passwd")])
 def test_lock_that_is_no_file_is_named(tmp_path: Path, make: Callable[[Path], None]) -> None:
     """A folder, FIFO or link under the lock's name is refused, and never followed or waited for."""

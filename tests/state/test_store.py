@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -237,6 +240,53 @@ def test_failed_commit_changes_nothing_and_can_be_tried_again(folder: Path) -> N
     view = read_state(folder)
     assert view is not None
     assert view.total("delivered_spans") == 7
+
+
+LITTLE_ROOM = """
+import resource, sys
+from pathlib import Path
+from otel_bridge.state.commit import Commit
+from otel_bridge.state.store import StateStore
+from tests.state.commits import changes, checkpoint, open_session
+
+with StateStore.open(Path(sys.argv[1])) as store:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+    for number in range(100):
+        session = open_session(str(number)) | {"padding": "x" * 20_000}
+        store.commit(Commit({"c#1": checkpoint("c")}, {"c": changes({"s": session})}))
+"""
+
+
+def test_journal_makes_room_for_itself(folder: Path) -> None:
+    """Where the journal cannot grow it goes into the main file: no commit fails as long as what is kept has room."""
+    subprocess.run([sys.executable, "-c", LITTLE_ROOM, str(folder)], check=True)
+
+    assert load(folder).logs["c"].sessions["s"]["name"] == "99"
+
+
+def test_commit_that_fails_half_way_leaves_no_half_behind(folder: Path) -> None:
+    """What was written before the statement that failed is taken back, and the next commit begins anew."""
+    with StateStore.open(folder) as store:
+        store._connection.execute(
+            "CREATE TEMP TRIGGER refusal BEFORE INSERT ON counter BEGIN SELECT RAISE(ABORT, 'no counting'); END"
+        )
+        with pytest.raises(StateError, match="no counting"):
+            store.commit(Commit({"c#1": checkpoint("c")}, counts=Counts(1)))
+        assert store.load().checkpoints == {}
+
+        store._connection.execute("DROP TRIGGER refusal")
+        store.commit(Commit({"c#2": checkpoint("c")}, counts=Counts(1)))
+        assert list(store.load().checkpoints) == ["c#2"]
+
+
+def test_use_after_closing_is_no_fault_of_the_file(folder: Path) -> None:
+    """A mistake of the program is not told to people as a damaged or full disk."""
+    store = StateStore.open(folder)
+    store.close()
+    store.close()
+
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        store.commit(Commit())
 
 
 def test_database_that_was_taken_away_is_missed(folder: Path) -> None:
