@@ -19,6 +19,7 @@ import orjson
 
 from otel_bridge.entries.decoding import decode_json
 from otel_bridge.entries.entry import Entry, Flaw
+from otel_bridge.sessions.clip import sendable_text
 from otel_bridge.sessions.redaction_names import (
     MARKER,
     REDACTED,
@@ -41,6 +42,7 @@ _TELLING = re.compile(
 """What a text has in lower case if any rule could find something in it. For most texts this search is all the cost."""
 
 _HIDDEN_ALREADY = re.compile(rf"""(["']?)(?:(?:basic|bearer|token)\s+)?(?:{MARKER})\1""", re.IGNORECASE)
+_NAME = re.compile(r"[\w$.\-]+")
 _FLAG = re.compile(r"--?[A-Za-z][\w.\-]*")
 _NEXT_FLAG = re.compile(r"--[A-Za-z].*|-[A-Za-z]", re.DOTALL)
 _LONGEST_REMEMBERED = 256
@@ -174,7 +176,8 @@ def _redact_list(items: Sequence[object], depth: int) -> object:
 
 
 def _tells_of_the_next(item: str, length: int) -> bool:
-    return (length == 2 or _FLAG.fullmatch(item) is not None) and " " not in item and is_sensitive_name(item)
+    shape = _NAME if length == 2 else _FLAG
+    return shape.fullmatch(item) is not None and is_sensitive_name(item)
 
 
 def _redact_environment(value: object, depth: int) -> object:
@@ -259,12 +262,12 @@ def _json_container(text: str) -> object:
     """The value of a text that is a JSON object, array or string; None if it is anything else."""
     if not text.lstrip(" \t\r\n").startswith(("{", "[", '"')):
         return None
-    decoded = decode_json(text.encode("utf-8", "surrogatepass"))
+    decoded = decode_json(sendable_text(text).encode())
     return None if isinstance(decoded, Flaw) else decoded
 
 
 def _json_text(value: object) -> str:
     try:
         return orjson.dumps(value).decode()
-    except TypeError:  # an integer of more than 64 bits, or a lone surrogate
+    except TypeError:  # an integer of more than 64 bits
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
