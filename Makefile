@@ -33,8 +33,10 @@ test: $(READY) parts
 test-faults: $(READY) parts
 	$(BIN)/pytest -n 2 --dist loadgroup -m slow $(ARGS)
 
+# These folders need real parts, packages that the oldest environment leaves out, or more time than a second run is worth.
+NO_PARTS := $(addprefix --ignore tests/,real stack faults) -m "not real and not slow"
 test-oldest: $(OLDEST_READY)
-	$(OLDEST)/bin/pytest -n 2 --ignore tests/real $(ARGS)
+	$(OLDEST)/bin/pytest -n 2 $(NO_PARTS) $(ARGS)
 
 test-wheel: $(WHEEL)
 	$(UV) venv --clear --python $(BIN)/python dist/venv
