@@ -116,6 +116,9 @@ class LogMapping:
 
     def _loose_call(self, entry: Entry) -> OpenCall:
         self._overdue_at_ms = min(self._overdue_at_ms, entry.time_ms + self.options.idle_timeout_ms)
+        return self._opened(entry)
+
+    def _opened(self, entry: Entry) -> OpenCall:
         return opened_call(entry, self.number, self.options, self.occurrences)
 
     # one entry
@@ -146,7 +149,7 @@ class LogMapping:
         spans = session.release()
         tool = entry.fields.get("tool")
         if entry.kind == "tool:call":
-            call = opened_call(entry, self.number, self.options, self.occurrences)
+            call = self._opened(entry)
             join(call, session.trace_id)
             session.open_call(call)
         elif entry.kind in ("tool:response", "tool:error"):

@@ -54,6 +54,14 @@ def restore(
 ) -> LogMapping:
     """A mapping as it was when these values were taken. Raises KeyError, TypeError or ValueError for anything else."""
     mapping = LogMapping(options)
+    restore_into(mapping, log, sessions, occurrences)
+    return mapping
+
+
+def restore_into(
+    mapping: LogMapping, log: Json, sessions: Mapping[str, Json], occurrences: Iterable[tuple[str, int, int]]
+) -> None:
+    """As `restore`, into a mapping that has seen nothing yet."""
     mapping.latest_ms = _integer(log["latest_ms"])
     mapping.number = _integer(log["number"])
     mapping.partial_roots = _integer(log["partial_roots"])
@@ -69,7 +77,6 @@ def restore(
         restored = _create_from_json(_object(create), mapping)
         if restored:
             mapping.creates.waiting.append(restored)
-    return mapping
 
 
 def _session_to_json(session: Session) -> Json:

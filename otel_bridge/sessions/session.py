@@ -57,6 +57,8 @@ class Session:
     """A `debug:state`, until the next entry says whether it belongs to the state that begins."""
     totals: Totals = field(default_factory=Totals)
     entries: int = 0
+    pending: int = 0
+    """Calls of it that are not in the book and will still be counted: whoever sees the frames knows of them."""
 
     def __post_init__(self) -> None:
         self.trace_id = self.trace_id or trace_id_of_session(self.session_id)
@@ -268,7 +270,7 @@ class Session:
 
     def settle(self) -> list[Span]:
         """The lifetime, once the session is closed and nothing is in flight."""
-        if self.closed_ms is None or self.book or self.lifetime is None:
+        if self.closed_ms is None or self.book or self.pending or self.lifetime is None:
             return []
         return self._finish_lifetime("closed")
 
@@ -290,7 +292,7 @@ class Session:
     @property
     def is_over(self) -> bool:
         """Whether nothing of it is open."""
-        return self.lifetime is None and not self.book and self.held is None
+        return self.lifetime is None and not self.book and not self.pending and self.held is None
 
     def _finish_lifetime(self, reason: str | None) -> list[Span]:
         if self.lifetime is None:

@@ -1,0 +1,155 @@
+"""The folder of one run: its state, and the server's log where the run chose its place.
+
+A run is alive as long as somebody holds its lock: the pump, or the worker that is not done yet. What is left of a dead
+one is taken up by exactly one later run: by whoever gets the lock.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from otel_bridge.errors import StateError
+from otel_bridge.state.place import open_own_file, prepare_state_folder, reason
+
+RUNS = "runs"
+LOCK = "run.lock"
+DESCRIPTION = "run.json"
+LOG = "server.log"
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a later run has to know. `is_private` says that the log lies in the run's folder and belongs to it.
+
+    `server` is the pid and, where known, the start time (clock ticks after boot) of the server's process.
+    """
+
+    log: Path
+    is_private: bool
+    started_ms: int
+    server: tuple[int, int | None] | None = None
+
+
+class RunFolder:
+    """A run's folder, locked by this process until `release`, or until the last process that inherited `lock` ends."""
+
+    def __init__(self, path: Path, lock: int) -> None:
+        self.path = path
+        self.lock = lock
+
+    @classmethod
+    def create(cls, state_folder: Path, log: Path | None, started_ms: int) -> Self:
+        """Make a new run's folder (0700) and lock it. `log` None: the server is to log there.
+
+        Raises StateError when that is not possible.
+        """
+        runs = state_folder / RUNS
+        prepare_state_folder(state_folder)
+        prepare_state_folder(runs)
+        name = secrets.token_hex(8)
+        making = runs / f".{name}"
+        try:
+            making.mkdir(0o700)
+            folder = cls(making, _locked(making))
+            path = runs / name
+            folder.describe(Description(log or path / LOG, log is None, started_ms))
+            # Only now can others see it, locked as it is.
+            making.rename(path)
+        except OSError as error:
+            shutil.rmtree(making, ignore_errors=True)
+            raise StateError(
+                f"cannot make {making}: {reason(error)}", "give another folder with --state-dir"
+            ) from error
+        folder.path = path
+        return folder
+
+    @classmethod
+    def inherited(cls, path: Path, lock: int) -> Self:
+        """The folder that the process which started this one made; `lock` is its descriptor here."""
+        return cls(path, lock)
+
+    def describe(self, description: Description) -> None:
+        """Write down what a later run has to know."""
+        values = {
+            "log": str(description.log),
+            "private": description.is_private,
+            "started_ms": description.started_ms,
+            "server": description.server,
+        }
+        new = self.path / f"{DESCRIPTION}.new"
+        descriptor = open_own_file(new)
+        with os.fdopen(descriptor, "w") as file:
+            file.truncate()
+            json.dump(values, file)
+        new.replace(self.path / DESCRIPTION)
+
+    def description(self) -> Description:
+        """What the run wrote down. Raises StateError when it cannot be read."""
+        path = self.path / DESCRIPTION
+        try:
+            values = json.loads(path.read_bytes())
+            server = values["server"]
+            return Description(
+                Path(values["log"]),
+                bool(values["private"]),
+                int(values["started_ms"]),
+                (int(server[0]), None if server[1] is None else int(server[1])) if server else None,
+            )
+        except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+            raise StateError(
+                f"{path} cannot be read ({type(error).__name__})", f"remove {self.path} if you do not need its log"
+            ) from error
+
+    def remove(self) -> None:
+        """Remove it with all that lies in it: everything was delivered. Raises StateError when that is not possible."""
+        # Under a name that nobody looks for, so that a kill half-way leaves nothing that looks like a run.
+        gone = self.path.with_name(f".{self.path.name}")
+        try:
+            self.path.rename(gone)
+            shutil.rmtree(gone)
+        except OSError as error:
+            raise StateError(f"cannot remove {self.path}: {reason(error)}", "remove it yourself") from error
+
+    def release(self) -> None:
+        """Let go of it. Releasing twice is allowed."""
+        if self.lock >= 0:
+            os.close(self.lock)
+            self.lock = -1
+
+
+def dead_runs(state_folder: Path) -> Iterator[RunFolder]:
+    """The folders of runs that are over and left something, each locked by this process from now on."""
+    runs = state_folder / RUNS
+    try:
+        names = sorted(entry.name for entry in os.scandir(runs) if not entry.name.startswith("."))
+    except OSError:
+        return
+    for name in names:
+        try:
+            lock = _locked(runs / name)
+        except (OSError, StateError):
+            continue  # it is alive, or was removed just now
+        folder = RunFolder(runs / name, lock)
+        if (folder.path / DESCRIPTION).exists():
+            yield folder
+        else:
+            folder.release()
+
+
+def _locked(folder: Path) -> int:
+    """The descriptor of the folder's lock, held. Raises BlockingIOError when another process holds it."""
+    descriptor = open_own_file(folder / LOCK)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor

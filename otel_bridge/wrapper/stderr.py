@@ -1,0 +1,40 @@
+"""What the wrapper says on the standard error that it shares with the server; it never waits for whoever reads it."""
+
+from __future__ import annotations
+
+import os
+import select
+from collections import deque
+
+_STDERR = 2
+_MOST_WAITING = 100
+
+
+class Stderr:
+    """Writes whole lines while the reader takes them. Lines that it does not take wait, up to a hundred of them."""
+
+    def __init__(self, descriptor: int = _STDERR) -> None:
+        self._descriptor = descriptor
+        self._waiting: deque[bytes] = deque(maxlen=_MOST_WAITING)
+        self._poll = select.poll()
+        self._poll.register(descriptor, select.POLLOUT)
+
+    def say(self, text: str) -> None:
+        """Write `text` behind the program's name, now or as soon as it can be."""
+        line = f"otel-bridge: {text}\n".encode(errors="replace")
+        # What poll() says can be written is this much; more could make the write wait.
+        self._waiting.append(line[: select.PIPE_BUF - 1].rstrip(b"\n") + b"\n")
+        self.flush()
+
+    def flush(self) -> None:
+        """Write what waits, as far as it is taken now."""
+        while self._waiting and (found := self._poll.poll(0)):
+            if not found[0][1] & select.POLLOUT:
+                self._waiting.clear()  # nobody reads it any more, or it is closed
+                return
+            try:
+                os.write(self._descriptor, self._waiting[0])
+            except OSError:
+                self._waiting.clear()
+                return
+            self._waiting.popleft()
