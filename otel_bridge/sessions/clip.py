@@ -17,7 +17,7 @@ from otel_bridge.sessions.span import AttributeValue
 MAX_VALUE_BYTES = 2048
 """Tempo cuts attribute values there (its default `max_attribute_bytes`)."""
 
-_UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _INT64 = range(-(1 << 63), 1 << 63)
 _MOST_DECIMAL_BITS = 2000
 """An integer of more bits is shown as hexadecimal digits: Python refuses to turn a very long one into decimal ones."""
@@ -28,10 +28,13 @@ _FEWEST_STRING_BYTES = 24
 
 def sendable_text(text: str) -> str:
     """The text with lone surrogates as U+FFFD (UTF-8 has none) and NUL as U+2400 (PostgreSQL refuses it)."""
-    if _UNSENDABLE.search(text) is None:
+    return _without_surrogates(text).replace("\0", "␀")
+
+
+def _without_surrogates(text: str) -> str:
+    if _LONE_SURROGATE.search(text) is None:
         return text
-    paired = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return paired.replace("\0", "␀")
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def clip_text(text: str, max_bytes: int = MAX_VALUE_BYTES) -> str:
@@ -171,11 +174,10 @@ class _Shortening:
         return copied
 
     def _text(self, text: str) -> str:
-        if len(text) <= _FEWEST_STRING_BYTES:
-            return clip_text(text, self._string_bytes)
-        if text not in self._encoded:
-            self._encoded[text] = sendable_text(text).encode()
-        return _clip_encoded(self._encoded[text], self._string_bytes)
+        data = self._encoded.get(text)
+        if data is None:
+            data = self._encoded[text] = _without_surrogates(text).encode()
+        return _clip_encoded(data, self._string_bytes)
 
 
 def _digits(number: int) -> str:
