@@ -12,6 +12,7 @@ import itertools
 import json
 import logging
 import random
+import shutil
 import sys
 import tempfile
 import time
@@ -26,6 +27,7 @@ ALIVE = Path(tempfile.gettempdir()) / "agent-alive"
 """Touched after each call; `--check` looks at its age."""
 DEAD_AFTER_S = 60.0
 START_DEADLINE_S = 30.0
+KEPT_SESSIONS = 50
 
 
 class Debugger:
@@ -142,8 +144,17 @@ PLANS: dict[str, Plan] = {
 }
 
 
-async def debug(url: str, sessions: int, think_s: float) -> None:
+def tidy(folder: Path) -> None:
+    """Removes what the server keeps of old sessions, a folder each and for ever: this demo may run for days."""
+    by_age = sorted(folder.iterdir(), key=lambda kept: kept.stat().st_mtime) if folder.exists() else []
+    for kept in by_age[:-KEPT_SESSIONS]:
+        shutil.rmtree(kept)
+
+
+async def debug(url: str, sessions: int, think_s: float, server_sessions: Path | None) -> None:
     """Follows the plans in turn, `sessions` of them or without end (0), each with a client of its own.
+
+    `server_sessions` is the folder where the server keeps a folder for each session; old ones are removed.
 
     Raises whatever cuts the connection: compose starts the agent again.
     """
@@ -153,6 +164,8 @@ async def debug(url: str, sessions: int, think_s: float) -> None:
             await client.initialize()
             async with Debugger(client, f"{name} #{number}", think_s) as debugger:
                 await plan(debugger)
+        if server_sessions is not None:
+            tidy(server_sessions)
         await asyncio.sleep(think_s)
 
 
@@ -167,13 +180,14 @@ def main() -> None:
     parser.add_argument("url", nargs="?", default="http://127.0.0.1:3001/mcp", help="the server's MCP endpoint")
     parser.add_argument("--sessions", type=int, default=0, help="how many to debug; 0, the default, for ever")
     parser.add_argument("--think-s", type=float, default=1.0, help="seconds to think before a call, about")
+    parser.add_argument("--tidy", type=Path, metavar="DIR", help="where the server keeps sessions; removes old ones")
     parser.add_argument("--check", action="store_true", help="exit 0 if an agent on this machine is alive, else 1")
     options = parser.parse_args()
     if options.check:
         sys.exit(0 if alive() else 1)
     # What the server still says while the client closes is of no use to it, and no error.
     logging.getLogger("mcp.client.streamable_http").setLevel(logging.CRITICAL)
-    asyncio.run(debug(options.url, options.sessions, options.think_s))
+    asyncio.run(debug(options.url, options.sessions, options.think_s, options.tidy))
 
 
 if __name__ == "__main__":

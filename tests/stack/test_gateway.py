@@ -25,7 +25,7 @@ from tests.stack.places import Places
 from tests.stack.sessions import LoggedSession
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.real("gateway"), pytest.mark.xdist_group("stack")]
+pytestmark = [pytest.mark.real("gateway"), pytest.mark.xdist_group("stack"), pytest.mark.timeout(300)]
 
 HALF = {"GATEWAY_SAMPLING_PERCENTAGE": "50"}
 UNREMARKABLE = 24
