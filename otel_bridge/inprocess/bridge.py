@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -12,18 +10,16 @@ from typing import TYPE_CHECKING, NamedTuple, Self, TypedDict
 
 from otel_bridge.entries.entry import Flaw
 from otel_bridge.errors import SettingError
-from otel_bridge.export.transport import Transport, open_transport
 from otel_bridge.inprocess import lifetimes
 from otel_bridge.inprocess.announcements import Announcements
 from otel_bridge.inprocess.intake import Intake
 from otel_bridge.inprocess.records import snapshot_of_record
-from otel_bridge.inprocess.sinks import DeliverySink, HostSink, Sink
 from otel_bridge.inprocess.snapshot import snapshot_of_fields, snapshot_of_text
+from otel_bridge.inprocess.target import Target
 from otel_bridge.inprocess.worker import Worker, say_counts
 from otel_bridge.mapping_options import resolve_mapping_options
 from otel_bridge.sessions.attributes import Capture
 from otel_bridge.sessions.log_mapping import LogMapping
-from otel_bridge.settings import ExportSettings, resolve_export_settings, resolve_resource
 
 if TYPE_CHECKING:
     from logging import Formatter, LogRecord
@@ -102,22 +98,13 @@ class Bridge:
         idle_timeout_s: float = 3600.0,
         max_queued_entries: int = DEFAULT_MAX_QUEUED_ENTRIES,
     ) -> None:
-        self._options = resolve_mapping_options(capture, round(idle_timeout_s * 1000))
+        options = resolve_mapping_options(capture, round(idle_timeout_s * 1000))
         if max_queued_entries < 1:
             raise SettingError("max_queued_entries: less than one entry", "give a number such as 20000")
-        self._exporter = exporter
-        self._settings: ExportSettings | None = None
-        self._transport: Transport | None = None
-        if exporter is None:
-            self._settings = _export_settings(service_name, endpoint, protocol, headers or {})
-            self._resource = self._settings.resource
-            self._transport = open_transport(self._settings)  # now, so that a setting that is wrong is said now
-        else:
-            _check_exporter(exporter, endpoint or protocol or headers)
-            self._resource, _ = resolve_resource(service_name, os.environ)
+        self._target = Target(exporter, service_name, endpoint, protocol, headers or {})
         self._intake = Intake(max_queued_entries)
         self._announcements = Announcements()
-        self._mapping = LogMapping(self._options)
+        self._mapping = LogMapping(options)
         self._inherited: list[bytes] | None = None
         self._of_the_parent: list[object] = []
         self._starting = threading.RLock()
@@ -147,12 +134,14 @@ class Bridge:
     def flush(self, timeout_s: float = CLOSE_TIMEOUT_S) -> bool:
         """Wait until every span that is final by now has an answer; False if that takes longer than `timeout_s`.
 
-        Spans of calls and sessions that are still open are not final: `close` ends them.
+        Spans of calls and sessions that are still open are not final: `close` ends them. After it there is no waiting.
         """
-        end_s = time.monotonic() + timeout_s
         worker = self._worker
         if worker is None:
             return True
+        if worker.join(0):
+            timeout_s = 0
+        end_s = time.monotonic() + timeout_s
         if not self._intake.wait_until_settled(timeout_s):
             return False
         return worker.sink is None or worker.sink.flush(max(0.0, end_s - time.monotonic()))
@@ -208,9 +197,8 @@ class Bridge:
             return
         if worker is not None:
             worker.join(max(0.0, self._deadline_s - time.monotonic()) + JOIN_GRACE_S)
-        elif self._transport is not None:
-            self._transport.close()
-        lifetimes.forget(self)
+        else:
+            self._target.close()
         self._intake.abandon()
         say_counts(self._intake, self._announcements, is_last=True)
         now = self.statistics()
@@ -231,12 +219,16 @@ class Bridge:
 
     def renew(self) -> None:
         """This is the child now: what the parent has in hand is the parent's."""
-        self._inherited = [*(self._inherited or ()), *self._intake.renew()]
+        queued = self._intake.renew()
         if self._worker is not None:
             self._mapping = self._worker.mapping
-        # Kept as they are: a connection that is taken apart here could say goodbye in the parent's name.
-        self._of_the_parent += (self._worker, self._transport)
-        self._worker = self._transport = None
+            self._inherited = self._worker.inherited
+            self._of_the_parent.append(self._worker)
+            self._worker = None
+        self._inherited = [*(self._inherited or ()), *queued]
+        if self._deadline_s is not None:
+            self._intake.close()
+        self._target.renew()
         self._announcements = Announcements()
         self._starting = threading.RLock()
 
@@ -271,7 +263,7 @@ class Bridge:
         try:
             if self._worker is None and self._deadline_s is None:
                 self._worker = Worker(
-                    self._intake, self._mapping, self._open_sink, self._announcements, self._inherited
+                    self._intake, self._mapping, self._target.open, self._announcements, self._inherited
                 )
                 self._inherited = None
                 lifetimes.watch_multiprocessing()
@@ -281,39 +273,6 @@ class Bridge:
         finally:
             self._starting.release()
 
-    def _open_sink(self) -> Sink:
-        if self._exporter is not None:
-            return HostSink(self._exporter, self._resource, self._announcements)
-        assert self._settings is not None
-        for notice in self._settings.notices:
-            self._announcements.say(notice)
-        transport = self._transport or open_transport(self._settings)
-        return DeliverySink(transport, self._resource, self._announcements)
-
 
 def _snapshot_of_str(entry: str) -> bytes | Flaw | None:
     return snapshot_of_text(entry.encode("utf-8", "surrogatepass"))
-
-
-def _export_settings(
-    service_name: str | None, endpoint: str | None, protocol: str | None, headers: Mapping[str, str]
-) -> ExportSettings:
-    try:
-        return resolve_export_settings(
-            service_name=service_name,
-            endpoint=endpoint,
-            protocol=protocol,
-            headers=[f"{name}={value}" for name, value in headers.items()],
-        )
-    except SettingError as error:  # it speaks of flags, as on the command line
-        raise SettingError(re.sub(r"^--(\w+)", r"\1", error.message), error.hint) from None
-
-
-def _check_exporter(exporter: object, otlp: object) -> None:
-    from opentelemetry.sdk.trace import SpanProcessor
-    from opentelemetry.sdk.trace.export import SpanExporter
-
-    if not isinstance(exporter, SpanExporter | SpanProcessor):
-        raise TypeError(f"exporter: a {type(exporter).__name__} is neither a SpanExporter nor a SpanProcessor")
-    if otlp:
-        raise ValueError("endpoint, protocol and headers have no effect beside an exporter; give them to the exporter")

@@ -63,13 +63,29 @@ class BridgeHandler(logging.Handler):
 
     def flush(self) -> None:
         """Wait, for some seconds at most, until what is final has been delivered."""
+        _settle_levels()
         self.bridge.flush()
 
     def close(self) -> None:
         """Close the bridge, unless it is somebody else's: sessions that are open end, what is left is delivered."""
         if self._is_owner:
+            _settle_levels()
             self.bridge.close()
         super().close()
+
+
+def _settle_levels() -> None:
+    """Have every logger know whether it logs at each level, so that none has to ask while this thread waits.
+
+    They ask under the lock of the logging module, which `dictConfig` holds while it flushes and closes the handlers of
+    the configuration before: an HTTP library that says "Starting new HTTP connection" would wait for the handler that
+    waits for it.
+    """
+    loggers = [logging.root, *logging.Logger.manager.loggerDict.values()]
+    for logger in loggers:
+        if isinstance(logger, logging.Logger):
+            for level in (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL):
+                logger.isEnabledFor(level)
 
 
 def _built(exporter: Target | Callable[[], Target] | Mapping[str, object] | None) -> Target | None:

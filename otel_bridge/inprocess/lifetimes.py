@@ -42,13 +42,8 @@ _forking = threading.local()
 
 
 def watch(bridge: Mortal) -> None:
-    """Look after a bridge until `forget`."""
+    """Look after a bridge as long as there is one; a closed one can still be asked for something in a child."""
     _living.add(bridge)
-
-
-def forget(bridge: Mortal) -> None:
-    """The bridge is closed."""
-    _living.discard(bridge)
 
 
 def watch_multiprocessing() -> None:

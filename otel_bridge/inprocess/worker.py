@@ -37,11 +37,12 @@ class Worker:
         self,
         intake: Intake,
         mapping: LogMapping,
-        open_sink: Callable[[], Sink],
+        open_sink: Callable[[Announcements], Sink],
         announcements: Announcements,
-        inherited: Sequence[bytes] | None,
+        inherited: list[bytes] | None,
     ) -> None:
         self.mapping = mapping
+        self.inherited = inherited
         self.mapping_lock = threading.Lock()
         self.made_spans = 0
         self.deadline_s: float | None = None  # of time.monotonic, set at the close
@@ -49,7 +50,6 @@ class Worker:
         self._intake = intake
         self._open_sink = open_sink
         self._announcements = announcements
-        self._inherited = inherited
         self._read_ms = 0
         self._thread = threading.Thread(target=self._run, name="otel-bridge", daemon=True)
 
@@ -76,7 +76,7 @@ class Worker:
     def _run(self) -> None:
         try:
             self._forget_inherited()
-            self.sink = self._open_sink()
+            self.sink = self._open_sink(self._announcements)
             self._work(self.sink)
         except BaseException:  # noqa: BLE001, nobody else would hear of it
             LOGGER.exception("the bridge stopped by a mistake of its own; entries are dropped from now on")
@@ -85,9 +85,11 @@ class Worker:
 
     def _forget_inherited(self) -> None:
         """End, unsent, what the parent of this process will end: it goes on in the same traces if it comes here."""
-        if self._inherited is not None:
-            self.mapping.take(self._items(self._inherited))
-            self.mapping.server_gone()
+        with self.mapping_lock:
+            if self.inherited is not None:
+                self.mapping.take(self._items(self.inherited))
+                self.mapping.server_gone()
+                self.inherited = None
 
     def _work(self, sink: Sink) -> None:
         pending: list[Span] = []

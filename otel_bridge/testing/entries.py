@@ -10,10 +10,10 @@ START_MS = 1_796_071_984_000
 def session_entries(
     session_id: str = SESSION_ID, name: str = "demo", *, start_ms: int = START_MS, is_closed: bool = True
 ) -> list[dict[str, object]]:
-    """The entries of one session, in their order: created, a breakpoint set, started, paused at it, an evaluation, closed.
+    """The entries of one session: created, a breakpoint set, started, paused at it, an evaluation, closed.
 
-    They are as in the log, with `message` and `timestamp` in Unix milliseconds, beginning at `start_ms`. Not `is_closed`
-    is what a server leaves that was stopped. Each call gives new objects.
+    They are as in the log, in its order, with `message` and `timestamp` in Unix milliseconds, beginning at `start_ms`.
+    Without `is_closed` they end before the close, as for a server that was stopped. Each call gives new objects.
     """
     session = {"sessionId": session_id, "sessionName": name}
     place = {"file": "/app/fact.py", "line": 4}
