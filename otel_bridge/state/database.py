@@ -21,8 +21,8 @@ APPLICATION_ID = 0x6F74_6C62
 _MAGIC = b"SQLite format 3\0"
 _BUSY_S = 2.0
 _MAX_WAL_PAGES = 512
-"""Two megabytes, after which the journal goes into the main file. On a disk with less room than that the journal could take
-all of it, and then not go into the main file, which needs room as well."""
+"""Two megabytes, after which the journal goes into the main file. On a disk with less room than that the journal could
+take all of it, and then not go into the main file, which needs room as well."""
 
 # Keys are blobs, see values.py. A session's number is the order in which sessions were last written. A row of
 # `occurrence` holds the entry counts of one commit: a row for each would make a commit ten times slower.
