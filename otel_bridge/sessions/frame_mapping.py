@@ -166,6 +166,9 @@ class FrameMapping(LogMapping):
             if logged.frame is not None:
                 logged.frame.log_answer = _answer(span)
                 self._discount(span)
+                if span.parent_id and logged.frame.session_id is None:  # a create without an answer that tells of it
+                    logged.frame.session_id = str(span.attributes[names.SESSION_ID])
+                    self._count_pending(logged.frame.session_id)
             elif logged.is_given:
                 self._discount(span)
             elif self.frames.is_live:
@@ -298,7 +301,8 @@ class FrameMapping(LogMapping):
         self._count(call.session_id, call.answer)
         self.given.add(call)
         if session is not None:
-            session.last_ms = max(session.last_ms, call.answer.end_ns // 1_000_000)
+            if call.log_answer is None:  # else the log has told when it heard of the session last
+                session.last_ms = max(session.last_ms, call.answer.end_ns // 1_000_000)
             session.pending = self._pending(call.session_id)
             self.touched.add(session.session_id)
             spans += [*self._close_by(call, session), *session.settle()]
