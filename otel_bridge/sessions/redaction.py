@@ -20,6 +20,7 @@ import orjson
 from otel_bridge.entries.decoding import decode_json
 from otel_bridge.entries.entry import Entry, Flaw
 from otel_bridge.sessions.clip import sendable_text
+from otel_bridge.sessions.redaction_memory import LONGEST_CHARS, clean_names, clean_texts, is_known
 from otel_bridge.sessions.redaction_names import (
     MARKER,
     REDACTED,
@@ -45,7 +46,6 @@ _HIDDEN_ALREADY = re.compile(rf"""(["']?)(?:(?:basic|bearer|token)\s+)?(?:{MARKE
 _NAME = re.compile(r"[\w$.\-]+")
 _FLAG = re.compile(r"--?[A-Za-z][\w.\-]*")
 _NEXT_FLAG = re.compile(r"--[A-Za-z].*|-[A-Za-z]", re.DOTALL)
-_LONGEST_REMEMBERED = 256
 _NAMING = ("name", "expression", "key", "evaluateName", "variable", "header")
 _NAMED = frozenset(("value", "result", "newValue"))
 
@@ -102,7 +102,7 @@ def _redact(value: object, depth: int) -> object:
 
 def _field(name: str) -> tuple[_Role | None, str]:
     """What a name says of its value, and the name without secrets of its own."""
-    return _remembered_field(name) if len(name) <= _LONGEST_REMEMBERED else (_role(name), redact_text(name))
+    return _remembered_field(name) if len(name) <= LONGEST_CHARS else (_role(name), redact_text(name))
 
 
 @lru_cache(maxsize=4096)
@@ -128,12 +128,16 @@ def _redact_under(role: _Role | None, value: object, depth: int) -> object:
 
 
 def _redact_object(fields: Mapping[str, object], depth: int) -> Mapping[str, object]:
+    if is_known(fields):
+        return fields
     redacted: dict[str, object] = {}
     changed = False
     for key, value in fields.items():
         role, safe_name = _field(str(key))  # of an object from a program, not from JSON, it can be anything
         if role is None:
             safe = _redact(value, depth)
+            if safe_name == key:
+                clean_names.remember(safe_name)
         elif role is _Role.NAMED and _names_a_secret(fields):
             safe = _hide(value)
         else:
@@ -225,22 +229,16 @@ def _hide(value: object) -> object:
 
 
 _MOST_PASSES = 6
-_REMEMBERED_TEXTS = 4096
-_clean_texts: set[str] = set()
-"""Short texts that were found to hold nothing: session ids, names, tools and files come again with every entry."""
 
 
 def _redact_string(text: str, depth: int) -> str:
-    if text in _clean_texts:
+    if text in clean_texts:
         return text
     if _TELLING.search(text.lower()) is not None:
         safe = _redact_telling(text, depth)
         if safe != text:
             return safe
-    if len(text) <= _LONGEST_REMEMBERED:
-        if len(_clean_texts) >= _REMEMBERED_TEXTS:
-            _clean_texts.clear()
-        _clean_texts.add(text)
+    clean_texts.remember(text)
     return text
 
 

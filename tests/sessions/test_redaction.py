@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from otel_bridge.entries.entry import Entry
-from otel_bridge.sessions import redaction
+from otel_bridge.sessions import redaction, redaction_memory
 from otel_bridge.sessions.redaction import (
     REDACTED,
     is_sensitive_name,
@@ -328,15 +328,27 @@ def test_quick_test_lets_nothing_pass(value: object) -> None:
     """The search that spares most texts the rules finds in every text that the rules would change."""
     quick = redact(value)
     spared = redaction._TELLING
-    redaction._clean_texts.clear()
+    redaction_memory.clean_texts.clear()
     redaction._TELLING = re.compile("")
     try:
         thorough = redact(value)
     finally:
         redaction._TELLING = spared
-        redaction._clean_texts.clear()
+        redaction_memory.clean_texts.clear()
 
     assert meaning(thorough) == meaning(quick)
+
+
+@given(json_values)
+def test_what_was_seen_before_changes_nothing(value: object) -> None:
+    """A value is redacted alike whatever came before it, and by whatever names."""
+    names = {"a": value, "name": "x", "value": value, "env": value}
+    seen = redact(names)
+    again = redact(names)
+    redaction_memory.clean_texts.clear()
+    redaction_memory.clean_names.clear()
+
+    assert redact(names) == again == seen
 
 
 def meaning(value: object) -> object:
