@@ -8,8 +8,9 @@ they came, the arguments.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from otel_bridge.entries.entry import Entry
 from otel_bridge.sessions.calls import OpenCall
@@ -22,6 +23,8 @@ EARLIEST_MS, LATEST_MS = 2, 60_000
 
 _REMEMBERED_MS = 120_000
 _MOST_REMEMBERED = 1_000
+
+_Call = TypeVar("_Call", "FrameCall", "Given")
 
 
 @dataclass(slots=True)
@@ -41,13 +44,21 @@ class LoggedCall:
     @classmethod
     def of(cls, call: OpenCall, entry: Entry) -> LoggedCall:
         """The call that a redacted `tool:call` began."""
-        key = canonical_json(entry.fields.get("sessionId")).decode()
+        key = key_of(entry.fields.get("sessionId"))
         return cls(call, key, digest_of(entry.fields.get("request")), entry.time_ms)
 
     def pick(self, frames: Iterable[FrameCall]) -> FrameCall | None:
         """The call of the frames that this is, among those that wait for one."""
-        fitting = [frame for frame in frames if frame.log_number is None and fits(self, frame)]
-        return next((frame for frame in fitting if frame.digest == self.digest), fitting[0] if fitting else None)
+        return self.best([frame for frame in frames if frame.log_number is None and fits(self, frame)])
+
+    def best(self, fitting: Sequence[_Call]) -> _Call | None:
+        """Of calls that fit the first with the same arguments, else the first."""
+        return next((one for one in fitting if one.digest == self.digest), fitting[0] if fitting else None)
+
+
+def key_of(session_id: object) -> str:
+    """A session id, of whatever type, as text to compare."""
+    return canonical_json(session_id).decode()
 
 
 def fits(logged: LoggedCall, frame: FrameCall | Given) -> bool:
@@ -69,7 +80,7 @@ class Given:
 
     tool: str
     session_key: str
-    session_id: str | None
+    digest: str
     start_ns: int
     end_ns: int
     begin_is_open: bool
@@ -80,7 +91,15 @@ class Given:
         """What is to be remembered of a call that is given out."""
         end_ns = call.answer.end_ns if call.answer else call.start_ns
         begin_is_open, end_is_open = call.log_number is None, call.log_answer is None
-        return cls(call.tool, call.session_key, call.session_id, call.start_ns, end_ns, begin_is_open, end_is_open)
+        return cls(
+            call.tool,
+            call.session_key,
+            call.digest,
+            call.start_ns,
+            end_ns,
+            begin_is_open,
+            end_is_open,
+        )
 
 
 class GivenCalls:
@@ -102,16 +121,15 @@ class GivenCalls:
 
     def began(self, logged: LoggedCall) -> bool:
         """Whether this late `tool:call` is that of a call which was given out; true once for each."""
-        for given in self._calls:
-            if given.begin_is_open and fits(logged, given):
-                given.begin_is_open = given.end_is_open = False  # the log pairs the answer with this call by itself
-                return True
-        return False
+        found = logged.best([given for given in self._calls if given.begin_is_open and fits(logged, given)])
+        if found is not None:
+            found.begin_is_open = found.end_is_open = False  # the log pairs the answer with this call by itself
+        return found is not None
 
-    def ended(self, tool: str, session_id: object, end_ms: int) -> bool:
+    def ended(self, tool: str, session_key: str, end_ms: int) -> bool:
         """Whether an answer without a call in the log is that of a call which was given out; true once for each."""
         for given in self._calls:
-            if given.end_is_open and (given.tool, given.session_id) == (tool, session_id):
+            if given.end_is_open and (given.tool, given.session_key) == (tool, session_key):
                 late_ms = end_ms - given.end_ns // 1_000_000
                 if -LATEST_MS <= late_ms <= LATEST_MS:
                     given.end_is_open = False

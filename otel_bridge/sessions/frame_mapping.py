@@ -15,7 +15,7 @@ from otel_bridge.sessions import attributes as names
 from otel_bridge.sessions.attributes import Failure, MappingOptions
 from otel_bridge.sessions.calls import CLOSE, OpenCall
 from otel_bridge.sessions.frame_call import Answer, FrameCall, Home
-from otel_bridge.sessions.frame_join import GivenCalls, LoggedCall, fits
+from otel_bridge.sessions.frame_join import GivenCalls, LoggedCall, fits, key_of
 from otel_bridge.sessions.log_mapping import EndedSession, LogMapping
 from otel_bridge.sessions.open_span import SHORTEST_NS
 from otel_bridge.sessions.session import Session
@@ -180,13 +180,13 @@ class FrameMapping(LogMapping):
 
     def _without_call(self, span: Span) -> list[Span]:
         """An answer whose call the log has lost: it is that of a call which waits for it, or was given out."""
-        tool, session_id = str(span.attributes.get(names.TOOL)), span.attributes.get(names.SESSION_ID)
+        tool, session_key = str(span.attributes.get(names.TOOL)), key_of(span.attributes.get(names.SESSION_ID))
         self._discount(span)
         for call in self.calls:
-            if (call.tool, call.session_id) == (tool, session_id) and call.log_number is None and not call.log_answer:
+            if (call.tool, call.session_key) == (tool, session_key) and call.log_number is None and not call.log_answer:
                 call.log_answer = _answer(span)
                 return []
-        return [] if self.given.ended(tool, session_id, span.end_ns // 1_000_000) else self._alone(span)
+        return [] if self.given.ended(tool, session_key, span.end_ns // 1_000_000) else self._alone(span)
 
     def _alone(self, span: Span) -> list[Span]:
         """A call that only the log knows: it counts where the frames are known to be incomplete."""
