@@ -2,6 +2,7 @@
 #
 #   make demo         a recorded session as a waterfall in the terminal (needs Python only)
 #   make test         every test, with the real server, Jaeger and collector (ARGS="-k name -n0" goes to pytest)
+#   make stack        docker-compose.yml without Docker: the server, an agent, bridges, collectors, Jaeger, Prometheus
 #   make test-oldest  the tests that need no real part, with the oldest runtime dependencies that are allowed
 #   make test-wheel   builds the wheel, installs it alone, and runs its command
 #   make lint format  checks; rewrites
@@ -22,13 +23,16 @@ OLDEST_READY := $(OLDEST)/.ready
 WHEEL := dist/.built
 
 .DELETE_ON_ERROR:
-.PHONY: demo test test-faults test-oldest test-wheel bench lint format lock parts venv clean
+.PHONY: demo test stack test-faults test-oldest test-wheel bench lint format lock parts venv clean
 
 demo: $(RUNS)
 	@$(BIN)/otel-bridge demo $(ARGS)
 
 test: $(READY) parts
 	$(BIN)/pytest -n 2 --dist loadgroup $(ARGS)
+
+stack: $(READY) parts
+	@$(BIN)/python -m tests.stack.without_docker --profile grafana
 
 test-faults: $(READY) parts
 	$(BIN)/pytest -n 2 --dist loadgroup -m slow $(ARGS)
