@@ -78,6 +78,11 @@ class Follower:
                     self._ready[chain.id] = chain
             return bool(self._ready)
 
+    @property
+    def ready(self) -> bool:
+        """Whether the last look found something that is not read yet."""
+        return bool(self._ready)
+
     def folders(self) -> frozenset[tuple[str, int, int]]:
         """The folders to watch that are there now: path, device and inode (a folder that was made anew is another)."""
         with self._lock:
@@ -143,6 +148,11 @@ class Follower:
         if data:
             chain.newest_given_order = max(chain.newest_given_order, generation.order)
         return Chunk(chain.id, generation.id, generation.path, start, data, not data, late)
+
+    def note(self, notice: Notice) -> None:
+        """Add something to be said; for whoever makes it look."""
+        with self._lock:
+            self._roster.notices.append(notice)
 
     def notices(self) -> Sequence[Notice]:
         """What happened since the last call."""

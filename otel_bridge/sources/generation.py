@@ -115,10 +115,11 @@ class Generation:
         """The next bytes and their offset; nothing at the end. Raises ChangedError, and OSError as the system says."""
         assert self.handle is not None
         while True:
+            if self.handle.pread(len(self.head), 0) != self.head:
+                raise ChangedError
             # The seam is read along with what follows it: one call, and no moment between the check and the bytes.
-            known = self._seam if self.position else self.head
             data = self.handle.pread(max(max_bytes, HEAD_BYTES) + len(self._seam), self.position - len(self._seam))
-            if not data.startswith(known):
+            if not data.startswith(self._seam):
                 raise ChangedError
             start = self.position
             fresh = data[len(self._seam) :]

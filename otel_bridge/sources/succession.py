@@ -68,10 +68,10 @@ def continues(older: Glimpse, newer: Glimpse) -> bool:
     """Whether `newer` can be where the writer of `older` went on after a rotation.
 
     Two logs that were written at the same time are no rotation, unless a session stands in both (a second writer keeps
-    writing to the renamed file for good). A file without any time is judged by when it was last written.
+    writing to the renamed file for good). Where one has no time in it, when they were last written decides.
     """
     if older.sessions & newer.sessions:
         return True
-    last_ms = older.modified_ms if older.last_ms is None else older.last_ms
-    first_ms = newer.modified_ms if newer.first_ms is None else newer.first_ms
-    return last_ms <= first_ms + _STEP_BACK_MS
+    if older.last_ms is None or newer.first_ms is None:
+        return older.modified_ms <= newer.modified_ms
+    return older.last_ms <= newer.first_ms + _STEP_BACK_MS

@@ -16,9 +16,10 @@ from tests.sources.world import World
 class Following(RuleBasedStateMachine):
     """A log that is written, rotated, truncated and deleted while a reader looks, reads, commits and crashes."""
 
-    renames = True
-    copies = True
-    seconds = True
+    renames = False
+    copies = False
+    cuts = False
+    seconds = False
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,16 +39,16 @@ class Following(RuleBasedStateMachine):
         self.world.write_half(pad)
 
     @precondition(lambda self: self.renames)
-    @rule()
-    def rotate(self) -> None:
-        self.world.rotate()
+    @rule(whole=st.booleans())
+    def rotate(self, whole: bool) -> None:
+        self.world.rotate(whole)
 
     @precondition(lambda self: self.copies)
     @rule(between=st.integers(0, 2), look_between=st.booleans())
     def copy_and_truncate(self, between: int, look_between: bool) -> None:
         self.world.copy_and_truncate(between, look_between)
 
-    @precondition(lambda self: self.copies)
+    @precondition(lambda self: self.cuts)
     @rule()
     def truncate(self) -> None:
         self.world.truncate()
@@ -71,7 +72,7 @@ class Following(RuleBasedStateMachine):
 
     @rule(max_bytes=st.sampled_from([100, 2_000, 100_000, 1 << 20]))
     def read(self, max_bytes: int) -> None:
-        self.world.reader.read(max_bytes)
+        self.world.read(max_bytes)
 
     @rule()
     def commit(self) -> None:
@@ -89,32 +90,39 @@ class Following(RuleBasedStateMachine):
         try:
             self.world.finish()
             self.world.check()
+            if not self.copies:
+                self.world.check_losses()
         finally:
             self.world.close()
             shutil.rmtree(self.folder)
 
 
 class Renaming(Following):
-    copies = False
-    seconds = False
-
-
-RenamingTest = Renaming.TestCase
-RenamingTest.settings = settings(
-    max_examples=200, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
-)
+    renames = True
 
 
 class TwoWriters(Following):
-    copies = False
+    renames = True
+    seconds = True
+
+
+class Cutting(Following):
+    cuts = True
+    renames = True
 
 
 class Copying(Following):
-    renames = False
-    seconds = False
+    copies = True
+    cuts = True
 
 
+_SETTINGS = settings(max_examples=1000, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck))
+
+RenamingTest = Renaming.TestCase
+RenamingTest.settings = _SETTINGS
 TwoWritersTest = TwoWriters.TestCase
-TwoWritersTest.settings = RenamingTest.settings
+TwoWritersTest.settings = _SETTINGS
+CuttingTest = Cutting.TestCase
+CuttingTest.settings = _SETTINGS
 CopyingTest = Copying.TestCase
-CopyingTest.settings = RenamingTest.settings
+CopyingTest.settings = _SETTINGS

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from otel_bridge.sources import Caps, Checkpoint, Chunk, Follower, Notice, NoticeKind, Start
+from otel_bridge.sources import Caps, Checkpoint, Chunk, Follower, Notice, Start
+from otel_bridge.sources.identity import digest
 
 SESSION = "5f0c1c1e-0000-4000-8000-000000000001"
 
@@ -28,6 +30,7 @@ class Physical:
     """One inode: its name (None when it has none) and whether the reader that runs now has it open."""
 
     name: str | None
+    inode: int
     seen: bool = False
 
 
@@ -42,6 +45,9 @@ class Content:
     left_empty: bool = False
     """Empty when the log went on elsewhere, and filled by a second writer only then: its place is by time alone."""
     copied: bool = False
+    abandoned: bytes = b""
+    half_number: int = 0
+    head: bytes = b""
     kept: list[int] | None = None
     """Once the rest is lost: the lines that were received before."""
 
@@ -72,12 +78,12 @@ class Reader:
             if rest:
                 self.halves.append(rest)
 
-    def read(self, max_bytes: int) -> int:
+    def read(self, max_bytes: int) -> Sequence[Chunk]:
         chunks = self.follower.read(max_bytes)
         for chunk in chunks:
             self.take(chunk)
         self.notices += self.follower.notices()
-        return len(chunks)
+        return chunks
 
 
 class World:
@@ -89,19 +95,21 @@ class World:
         self.caps = caps
         self.count = 0
         self.time_ms = 1_700_000_000_000
-        self.current = Content(Physical("server.log"))
-        self.contents = [self.current]
-        self.physical = [self.current.place]
         self.of_line: dict[int, Content] = {}
-        self.half: tuple[bytes, int] | None = None
+        self.half: tuple[bytes, int, bytes] | None = None
         self.store: dict[str, Checkpoint] = {}
         self.committed: list[tuple[int, bool]] = []
-        self.committed_notices = 0
         self.lost_bytes = 0
-        self.silent_loss = False
         self.second_writer = False
         self.second: tuple[int, Content] | None = None
         self.writer = self._open("server.log")
+        self.physical: list[Physical] = []
+        self.current = Content(self._physical("server.log"))
+        self.contents = [self.current]
+        self.of_generation: dict[str, Content] = {}
+
+        self.cut: list[Content] = []
+        self.restarted = False
         self.reader = self._start()
         self.all_notices: list[Notice] = []
 
@@ -120,9 +128,15 @@ class World:
         value = {"n": self.count, "timestamp": self.time_ms, "sessionId": SESSION, "pad": "p" * pad}
         return json.dumps(value, separators=(",", ":")).encode() + b"\n", self.count
 
+    def _physical(self, name: str) -> Physical:
+        found = Physical(name, Path(self.path(name)).stat().st_ino)
+        self.physical.append(found)
+        return found
+
     def _append(self, descriptor: int, content: Content, data: bytes, numbers: list[int]) -> None:
         assert os.write(descriptor, data) == len(data)
         content.size += len(data)
+        content.head = (content.head + data)[:1024]
         if content.kept is None:
             content.lines += numbers
         for number in numbers:
@@ -130,7 +144,7 @@ class World:
 
     def finish_half(self) -> None:
         if self.half is not None:
-            (rest, number), self.half = self.half, None
+            (rest, number, _), self.half = self.half, None
             self._append(self.writer, self.current, rest, [number])
 
     def write(self, count: int, pad: int = 0) -> None:
@@ -142,7 +156,8 @@ class World:
         self.finish_half()
         data, number = self.line(pad)
         self._append(self.writer, self.current, data[:30], [])
-        self.half = data[30:], number
+        self.half = data[30:], number, data[:30]
+        self.current.half_number = number
 
     def start_second_writer(self) -> None:
         self.finish_half()
@@ -161,23 +176,23 @@ class World:
 
     def _new_file(self, name: str) -> None:
         self.current.left_empty = self.current.size == 0
-        self.current = Content(Physical(name))
+        self.writer = self._open(name)
+        self.current = Content(self._physical(name))
         self.contents.append(self.current)
-        self.physical.append(self.current.place)
 
     def _rename(self, old: str, new: str) -> None:
         if not Path(self.path(old)).exists():
             return
         self._unname(new)
         for physical in self.physical:
-            if physical is not None and physical.name == old:
+            if physical.name == old:
                 physical.name = new
         Path(self.path(old)).rename(self.path(new))
 
     def _unname(self, name: str) -> None:
         """A name goes away: whoever is not open in the reader is gone for good."""
         for physical in self.physical:
-            if physical is not None and physical.name == name:
+            if physical.name == name:
                 physical.name = None
                 if not physical.seen:
                     self._lose(physical)
@@ -190,24 +205,30 @@ class World:
     def _forget(self, content: Content, received: list[tuple[int, bool]]) -> None:
         content.kept = [number for number, _ in received if self.of_line[number] is content]
         content.place = None
-        if len(content.kept) < len(content.lines):
-            self.silent_loss = True
 
-    def rotate(self) -> None:
-        """As winston does it: X1 -> X2, X -> X1, a new X."""
-        self.finish_half()
+    def abandon_half(self) -> None:
+        """The writer dies within a line."""
+        if self.half is not None:
+            self.current.abandoned = self.half[2]
+            self.half = None
+
+    def rotate(self, whole: bool) -> None:
+        """As winston does it: X1 -> X2, X -> X1, a new X; `whole` is false when its writer died within a line."""
+        if whole or self.second is not None:
+            self.finish_half()
+        self.abandon_half()
         os.close(self.writer)
         self._rename("server1.log", "server2.log")
         self._rename("server.log", "server1.log")
         self._new_file("server.log")
-        self.writer = self._open("server.log")
 
     def copy_and_truncate(self, between: int, look_between: bool) -> None:
         """As logrotate's copytruncate does it; `between` lines fall between the copy and the cut."""
         self._rename("server.log.1", "server.log.2")
         shutil.copyfile(self.path("server.log"), self.path("server.log.1"))
-        copied, lines = self.current.size, len(self.current.lines)
-        half, self.half = self.half, None
+        lines = len(self.current.lines)
+        half = self.half
+        self.abandon_half()
         if look_between:
             self.look()
         if half is None:
@@ -217,19 +238,19 @@ class World:
         place = old.place
         if old.kept is None:
             old.lines = old.lines[:lines]
-            old.seen_between = max(0, old.seen_size - copied)  # type: ignore[attr-defined]
-        old.place = Physical("server.log.1")
+        old.place = self._physical("server.log.1")
         old.copied = True
-        self.physical.append(old.place)
         self.current = Content(place)
         self.contents.append(self.current)
 
     def truncate(self) -> None:
         os.truncate(self.path("server.log"), 0)
-        self.half = None
+        self.abandon_half()
         place = self.current.place
-        if self.current.kept is None:
-            self._forget(self.current, self.reader.received)
+        assert place is not None
+        if place.seen:
+            self.cut.append(self.current)
+        self._forget(self.current, self.reader.received)
         self.current = Content(place)
         self.contents.append(self.current)
 
@@ -240,7 +261,6 @@ class World:
         self._unname("server.log")
         Path(self.path("server.log")).unlink()
         self._new_file("server.log")
-        self.writer = self._open("server.log")
 
     # --- the reader
 
@@ -261,13 +281,28 @@ class World:
     def look(self) -> bool:
         self.clock.now_s += 0.05
         found = self.reader.follower.look()
+        self._count_losses()
         for physical in self.physical:
-            if physical is not None and physical.name is not None:
+            if physical.name is not None:
                 physical.seen = True
         for content in self.contents:
             if content.place is not None and content.place.seen:
                 content.seen_size = max(content.seen_size, content.size)
         return found
+
+    def _count_losses(self) -> None:
+        """What the look just now must have reported as lost."""
+        if not self.restarted:
+            self.restarted = True
+            for generation, saved in self.store.items():
+                if self.of_generation[generation].kept is not None and not saved.ended:
+                    self.lost_bytes += saved.size_bytes - saved.offset_bytes
+        for content in self.cut:
+            at = [place for name, place in self.reader.position.items() if self.of_generation.get(name) is content]
+            at += [saved.offset_bytes for name, saved in self.store.items() if self.of_generation[name] is content]
+            position = max(at, default=0)
+            self.lost_bytes += max(content.seen_size, position) - position
+        self.cut.clear()
 
     def commit(self) -> None:
         reader = self.reader
@@ -284,14 +319,24 @@ class World:
             self.store[saved.generation] = saved
         for generation in reader.follower.gone():
             self.store.pop(generation, None)
+        for generation, saved in self.store.items():
+            if generation not in self.of_generation:
+                self.of_generation[generation] = self._of_checkpoint(saved)
         self.committed = list(reader.received)
+
+    def _of_checkpoint(self, saved: Checkpoint) -> Content:
+        for content in reversed(self.contents):
+            if saved.head_bytes and digest(content.head[: saved.head_bytes]) == saved.head_hash:
+                return content
+        return next(
+            (content for content in reversed(self.contents) if content.place and content.place.inode == saved.inode),
+            self.current,
+        )
 
     def crash(self) -> None:
         self.all_notices += [*self.reader.notices, *self.reader.follower.notices()]
         self.reader.follower.close()
         for physical in self.physical:
-            if physical is None:
-                continue
             physical.seen = False
             if physical.name is None:
                 for content in self.contents:
@@ -301,13 +346,31 @@ class World:
             if content.kept is not None:
                 committed = {number for number, _ in self.committed}
                 content.kept = [number for number in content.kept if number in committed]
+            sizes = [saved.size_bytes for name, saved in self.store.items() if self.of_generation[name] is content]
+            content.seen_size = max(sizes, default=0)
+        self.cut.clear()
+        self.of_generation = {name: found for name, found in self.of_generation.items() if name in self.store}
+        self.restarted = False
         self.reader = self._start()
         self.reader.received = list(self.committed)
 
     def drain(self) -> None:
         self.look()
-        while self.reader.read(1 << 20):
+        while self.read(1 << 20):
             self.look()
+
+    def read(self, max_bytes: int) -> bool:
+        chunks = self.reader.read(max_bytes)
+        for chunk in chunks:
+            if chunk.data and chunk.generation not in self.of_generation:
+                number = int(chunk.data[5:].partition(b",")[0])
+                self.of_generation[chunk.generation] = self._of_number(number)
+        return bool(chunks)
+
+    def _of_number(self, number: int) -> Content:
+        if number in self.of_line:
+            return self.of_line[number]
+        return next(content for content in self.contents if content.half_number == number)
 
     def finish(self) -> None:
         """Write the rest of a half line, read all there is, let everything end, and close."""
@@ -336,6 +399,11 @@ class World:
             least = set(content.lines if content.kept is None else content.kept)
             # A read may have found the cut, and so opened the copy, before a look did.
             assert least <= mine <= (set(content.lines) if content.copied else least)
+            if content.abandoned and content.kept is None:
+                assert content.abandoned in self.reader.halves, "the rest of a file is not cut off in silence"
+        for half in self.reader.halves:
+            content = self._of_number(int(half[5:].partition(b",")[0]))
+            assert content.kept is not None or half == content.abandoned, "no half line is ended by a timer"
         position = {content: index for index, content in enumerate(self.contents)}
         for content in self.contents:
             mine = [number for number in received if self.of_line[number] is content]
@@ -349,5 +417,5 @@ class World:
                 assert index >= newest, "oldest file first"
                 newest = index
 
-    def losses(self) -> list[Notice]:
-        return [notice for notice in self.all_notices if notice.is_loss]
+    def check_losses(self) -> None:
+        assert sum(notice.lost_bytes for notice in self.all_notices) == self.lost_bytes
