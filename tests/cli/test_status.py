@@ -239,6 +239,7 @@ def test_lag_in_seconds_is_that_of_the_file_which_is_furthest_behind() -> None:
 
     assert status.lag_bytes == 11
     assert status.lag_s == 2.0
+    assert status.age_s(99_000) == 0.0
     assert "lag\t11\t2" in tab_separated(status)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -37,10 +38,25 @@ def test_state_is_seen_while_a_bridge_works_on_it(tmp_path: Path) -> None:
             assert view.total("delivered_spans") == number
 
 
-def test_state_of_a_killed_bridge_is_seen(tmp_path: Path) -> None:
-    """What only the journal of a killed bridge holds is read, and left for the next bridge."""
+def test_state_of_a_killed_bridge_is_seen_and_left_to_the_next_one(tmp_path: Path) -> None:
+    """What only the journal of a killed bridge holds is read, but not moved into the main file."""
+    crashed = tmp_path / "crashed"
     with StateStore.open(tmp_path) as store:
         store.commit(Commit({"c#1": checkpoint("c")}))
+        crashed.mkdir()
+        for file in tmp_path.glob(f"{DATABASE}*"):
+            shutil.copy(file, crashed)
+    before = (crashed / DATABASE).read_bytes()
+
+    view = read_state(crashed)
+
+    assert view is not None
+    assert (view.holder, len(view.checkpoints)) == (None, 1)
+    assert (crashed / DATABASE).read_bytes() == before
+
+
+def test_process_that_has_the_folder_is_seen(tmp_path: Path) -> None:
+    """The holder is the other process while it lives, and nobody after it was killed."""
     with other_bridge(tmp_path) as process:
         view = read_state(tmp_path)
         assert view is not None
@@ -50,7 +66,6 @@ def test_state_of_a_killed_bridge_is_seen(tmp_path: Path) -> None:
 
     assert view is not None
     assert view.holder is None
-    assert len(view.checkpoints) == 1
 
 
 def test_open_sessions_are_seen_oldest_first_and_ended_ones_are_not(tmp_path: Path) -> None:
