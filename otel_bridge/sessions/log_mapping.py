@@ -10,10 +10,12 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from otel_bridge.entries.dap import DapMessage
 from otel_bridge.entries.entry import Entry, StateChange
 from otel_bridge.sessions.attributes import MappingOptions
 from otel_bridge.sessions.calls import CREATE, OpenCall
 from otel_bridge.sessions.creates import PendingCreates
+from otel_bridge.sessions.dap_spans import DapSpans
 from otel_bridge.sessions.evidence import result_of
 from otel_bridge.sessions.ids import Occurrences
 from otel_bridge.sessions.loose_calls import LooseCalls, finished, join, opened_call, unanswered
@@ -57,6 +59,9 @@ class LogMapping:
         """How many sessions were joined in their middle: their root differs from that of the whole log."""
         self.touched: set[str] = set()
         """Sessions that changed since whoever saves this mapping last cleared the set."""
+        self.dap_calls_kept = 0
+        """Above 0 where sessions may have DAP traces: so many of a session's ended calls are remembered till then."""
+        self.dap: dict[str, DapSpans] = {}
         self._overdue_at_ms = 0
 
     def take(self, items: Iterable[Entry | StateChange]) -> list[Span]:
@@ -240,6 +245,7 @@ class LogMapping:
         session.begin_lifetime(self.occurrences.opener("lifetime", entry), root_ms)
         self.sessions[session_id] = session
         self.touched.add(session_id)
+        self._expect_dap(session)
         return session
 
     # sessions end, and come back
@@ -267,7 +273,38 @@ class LogMapping:
         else:
             session.begin_lifetime(self.occurrences.opener("lifetime", item), item.time_ms)
         self.sessions[session_id] = session
+        self._expect_dap(session)
         return session
+
+    # DAP traces
+
+    def _expect_dap(self, session: Session) -> None:
+        if self.dap_calls_kept or session.session_id in self.dap:
+            session.dap = self.dap.setdefault(session.session_id, session.dap_spans(self.dap_calls_kept))
+
+    def take_dap(self, session_id: str, messages: Iterable[DapMessage]) -> list[Span]:
+        """The spans that messages of a session's DAP trace made final; of a session that this log knows."""
+        dap = self.dap.get(session_id)
+        if dap is None:
+            return []
+        spans = [span for message in messages for span in dap.take(message)]
+        return spans + self._place_dap(session_id, dap)
+
+    def place_dap(self) -> list[Span]:
+        """The DAP spans that the log has passed by now."""
+        waiting = [(session_id, dap) for session_id, dap in self.dap.items() if dap.has_waiting]
+        return [span for session_id, dap in waiting for span in self._place_dap(session_id, dap)]
+
+    def close_dap(self, session_ids: Iterable[str]) -> list[Span]:
+        """No more will be read of these sessions' DAP traces."""
+        traces = [self.dap.pop(session_id) for session_id in session_ids if session_id in self.dap]
+        return [span for dap in traces for span in dap.close()]
+
+    def _place_dap(self, session_id: str, dap: DapSpans) -> list[Span]:
+        session = self.sessions.get(session_id)
+        if session is None:
+            return dap.place([], self.latest_ms, over=True)
+        return dap.place(session.book.calls, self.latest_ms, over=False)
 
     def _bury(self, session: Session) -> None:
         if session.is_over:

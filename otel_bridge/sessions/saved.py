@@ -45,6 +45,8 @@ def take_changes(mapping: LogMapping) -> MappingChanges:
         "partial_roots": mapping.partial_roots,
         "loose": {key: book.to_json() for key, book in mapping.loose.books.items()},
         "creates": [create.to_json() for create in mapping.creates.waiting],
+        "dap_calls_kept": mapping.dap_calls_kept,
+        "dap": {session_id: dap.to_json() for session_id, dap in mapping.dap.items()},
     }
     return MappingChanges(log, sessions, tuple(mapping.occurrences.take_changes()))
 
@@ -65,12 +67,15 @@ def restore_into(
     mapping.latest_ms = _integer(log["latest_ms"])
     mapping.number = _integer(log["number"])
     mapping.partial_roots = _integer(log["partial_roots"])
+    mapping.dap_calls_kept = _integer(log["dap_calls_kept"])
     mapping.occurrences.restore(occurrences)
     for session_id, saved in sessions.items():
         if "ended" in saved:
             mapping.ended[session_id] = EndedSession(**_object(saved["ended"]))  # type: ignore[arg-type]
         else:
             mapping.sessions[session_id] = _session_from_json(session_id, saved, mapping)
+    for session_id, dap in _object(log["dap"]).items():
+        _restore_dap(mapping, session_id, _object(dap))
     for key, book in _object(log["loose"]).items():
         mapping.loose.books[key] = CallBook.from_json(_object(book))
     for create in _list(log["creates"]):
@@ -113,6 +118,20 @@ def _session_from_json(session_id: str, saved: Json, mapping: LogMapping) -> Ses
         totals=Totals(*_list(values.pop("totals"))),  # type: ignore[arg-type]
         **values,  # type: ignore[arg-type]
     )
+
+
+def _restore_dap(mapping: LogMapping, session_id: str, saved: Json) -> None:
+    session = mapping.sessions.get(session_id)
+    if session is None:
+        ended = mapping.ended.get(session_id)
+        if ended is None:
+            return  # forgotten: its trace has nothing to hang on
+        session = Session(
+            session_id, mapping.options, mapping.occurrences, ended.root_ms, ended.root_ms, ended.name, ended.language
+        )
+    dap = mapping.dap[session_id] = session.dap_spans(mapping.dap_calls_kept)
+    dap.restore(saved)
+    session.dap = dap
 
 
 def _create_from_json(saved: Json, mapping: LogMapping) -> PendingCreate | None:

@@ -10,6 +10,7 @@ from otel_bridge.sessions import attributes as names
 from otel_bridge.sessions.attributes import AttributeSet, Failure, MappingOptions, low_cardinality
 from otel_bridge.sessions.calls import CallBook, OpenCall
 from otel_bridge.sessions.clip import clip_json
+from otel_bridge.sessions.dap_spans import DapSpans
 from otel_bridge.sessions.evidence import Result
 from otel_bridge.sessions.ids import Occurrences, root_span_id, span_id, trace_id_of_session
 from otel_bridge.sessions.open_span import OpenSpan, events_span, snapshot_of
@@ -56,6 +57,8 @@ class Session:
     held: Entry | None = None
     """A `debug:state`, until the next entry says whether it belongs to the state that begins."""
     totals: Totals = field(default_factory=Totals)
+    dap: DapSpans | None = None
+    """Its DAP trace, where there may be one."""
     entries: int = 0
     pending: int = 0
     """Calls of it that are not in the book and will still be counted: whoever sees the frames knows of them."""
@@ -90,6 +93,10 @@ class Session:
             end_ns=self.root_ns + 1,
             attributes=extra,
         )
+
+    def dap_spans(self, calls_kept: int) -> DapSpans:
+        """What will take the session's DAP trace."""
+        return DapSpans(self.trace_id, self.root_id, self.root_ns, self.common, self.options, calls_kept)
 
     def begin_lifetime(self, opener: bytes, time_ms: int) -> None:
         """Begins the lifetime span with the entry that made the session, or brought it back."""
@@ -163,7 +170,10 @@ class Session:
         if not answered:
             call.span.attributes[names.OUTCOME] = "unanswered"
             self.totals.unanswered += 1
-        return self._finish(call.span, end_ms, why)
+        finished = self._finish(call.span, end_ms, why)
+        if self.dap is not None:
+            self.dap.call_ended(call, finished[0].end_ns)
+        return finished
 
     # states
 

@@ -1,0 +1,268 @@
+"""DAP traces as spans: why a tool call took as long as it did.
+
+A request and its response is a CLIENT span below the call that it happened in. Trace file and log come in any order,
+so a pair waits until the log has gone past it: every call of its time has ended, and an entry came 200 ms later. Then
+tail and replay choose the same parent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from otel_bridge.entries.dap import DapMessage
+from otel_bridge.entries.entry import Entry
+from otel_bridge.sessions import attributes as names
+from otel_bridge.sessions.attributes import AttributeSet, Capture, Failure, MappingOptions, low_cardinality
+from otel_bridge.sessions.calls import OpenCall
+from otel_bridge.sessions.clip import clip_json, clip_text
+from otel_bridge.sessions.evidence import call_key
+from otel_bridge.sessions.ids import canonical_json, derived_span_id
+from otel_bridge.sessions.open_span import SHORTEST_NS, OpenSpan, event_from_json, event_to_json, events_span
+from otel_bridge.sessions.redaction import redact, redact_text
+from otel_bridge.sessions.span import Span, SpanEvent, SpanKind
+
+SETTLED_AFTER_MS = 200
+
+ISSUED_BY = {
+    "initialize": frozenset(("start_debugging", "restart_debugging", "attach_to_process", "create_debug_session")),
+    "launch": frozenset(("start_debugging", "restart_debugging")),
+    "attach": frozenset(("attach_to_process", "create_debug_session")),
+    "configurationDone": frozenset(("start_debugging", "restart_debugging", "attach_to_process")),
+    "setExceptionBreakpoints": frozenset(("start_debugging", "restart_debugging", "attach_to_process")),
+    "setBreakpoints": frozenset(
+        ("set_breakpoint", "remove_breakpoint", "clear_breakpoints", "start_debugging", "restart_debugging")
+    ),
+    "setFunctionBreakpoints": frozenset(
+        ("set_breakpoint", "remove_breakpoint", "clear_breakpoints", "start_debugging", "restart_debugging")
+    ),
+    "evaluate": frozenset(("evaluate_expression",)),
+    "variables": frozenset(("get_variables", "get_local_variables")),
+    "scopes": frozenset(("get_scopes", "get_local_variables")),
+    "stackTrace": frozenset(("get_stack_trace", "get_local_variables", "evaluate_expression")),
+    "threads": frozenset(("list_threads", "get_stack_trace")),
+    "next": frozenset(("step_over",)),
+    "stepIn": frozenset(("step_into",)),
+    "stepOut": frozenset(("step_out",)),
+    "continue": frozenset(("continue_execution",)),
+    "pause": frozenset(("pause_execution",)),
+    "disconnect": frozenset(("close_debug_session", "detach_from_process", "restart_debugging")),
+    "terminate": frozenset(("close_debug_session", "restart_debugging")),
+}
+"""The tools that issue a DAP command, for when calls of several contain it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A call that has ended: when it was in flight (ns), its span, and what names it."""
+
+    start_ns: int
+    end_ns: int
+    span_id: int
+    tool: str
+    key: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    command: str
+    seq: int
+    start_ms: int
+    arguments: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    request: _Request
+    end_ms: int | None
+    failure: Failure | None
+    body: str | None = None
+    """The response's body as JSON text, shortened; None below `full`, where bodies hold values."""
+
+
+@dataclass(slots=True)
+class DapSpans:
+    """The DAP trace of one session: `take` messages as they are read, `place` what the log has passed by now.
+
+    `max_ended` calls are remembered while no message was read: most sessions have no trace.
+    """
+
+    trace_id: int
+    root_id: int
+    root_ns: int
+    common: AttributeSet
+    options: MappingOptions
+    max_ended: int
+    ended: list[Interval] = field(default_factory=list)
+    _asked: dict[tuple[str, int], _Request] = field(default_factory=dict)
+    _waiting: list[_Pair] = field(default_factory=list)
+    _output: list[SpanEvent] = field(default_factory=list)
+    _read_ms: int = 0
+
+    def call_ended(self, call: OpenCall, end_ns: int) -> None:
+        """Notes when a call of the session was in flight."""
+        self.ended.append(Interval(call.span.start_ms * 1_000_000, end_ns, call.span.span_id, call.tool, call.key))
+        if not self._read_ms and len(self.ended) > self.max_ended:
+            del self.ended[0]
+
+    def take(self, message: DapMessage) -> list[Span]:
+        """Notes a message; gives back output that became final."""
+        payload, kind = message.payload, message.payload.get("type")
+        self._read_ms = max(self._read_ms, message.time_ms)
+        seq = payload.get("request_seq" if kind == "response" else "seq")
+        if kind == "request" and isinstance(seq, int):
+            request = _Request(redact_text(str(payload.get("command"))), seq, message.time_ms, self._arguments(payload))
+            self._asked[message.direction, seq] = request
+            return self._end_output()
+        if kind == "response" and isinstance(seq, int):
+            asked = self._asked.pop(("in" if message.direction == "out" else "out", seq), None)
+            if asked is not None:
+                self._waiting.append(_Pair(asked, message.time_ms, self._failure(payload), self._body(payload)))
+            return []
+        if payload.get("event") == "output":
+            return self._add_output(message)
+        return []
+
+    def place(self, open_calls: list[OpenCall], log_ms: int, *, over: bool) -> list[Span]:
+        """The spans of the pairs that the log has passed: all of them when the session is over."""
+        spans: list[Span] = []
+        first_open_ms = min((call.span.start_ms for call in open_calls), default=None)
+        left: list[_Pair] = []
+        for pair in self._waiting:
+            end_ms = pair.request.start_ms if pair.end_ms is None else pair.end_ms
+            in_flight = first_open_ms is not None and first_open_ms <= end_ms
+            if over or (not in_flight and log_ms >= end_ms + SETTLED_AFTER_MS):
+                spans += self._span(pair)
+            else:
+                left.append(pair)
+        self._waiting = left
+        self._forget_calls()
+        return spans
+
+    def close(self) -> list[Span]:
+        """No more will be read: what was asked and not answered is final too."""
+        self._waiting += [_Pair(request, None, None) for request in self._asked.values()]
+        self._asked.clear()
+        return [*self.place([], 0, over=True), *self._end_output()]
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether pairs wait for the log to pass them."""
+        return bool(self._waiting)
+
+    def _forget_calls(self) -> None:
+        """No pair that is still to come can lie in a call that ended before all that is unanswered began."""
+        begun = [pair.request.start_ms for pair in self._waiting] + [one.start_ms for one in self._asked.values()]
+        needed_ns = min([*begun, self._read_ms]) * 1_000_000
+        self.ended = [call for call in self.ended if call.end_ns >= needed_ns]
+
+    def _span(self, pair: _Pair) -> list[Span]:
+        request = pair.request
+        start_ns = request.start_ms * 1_000_000
+        end_ns = start_ns + SHORTEST_NS if pair.end_ms is None else max(pair.end_ms * 1_000_000, start_ns + SHORTEST_NS)
+        opener = canonical_json([request.command, request.seq, request.start_ms]).decode()
+        attributes = AttributeSet({"dap.command": request.command, "dap.seq": request.seq})
+        if pair.end_ms is None:
+            attributes[names.OUTCOME] = "unanswered"
+        if self.options.capture >= Capture.FULL:
+            limit = self.options.max_value_bytes
+            attributes["dap.arguments"] = clip_json(request.arguments, limit)
+            if pair.body is not None:
+                attributes["dap.body"] = pair.body
+        span = OpenSpan(
+            derived_span_id(self.root_id, "dap", opener),
+            f"dap {low_cardinality(request.command)}",
+            SpanKind.CLIENT,
+            request.start_ms,
+            attributes,
+        )
+        parent_id = self._parent(pair, max(start_ns, self.root_ns), end_ns)
+        return span.finish(
+            self.trace_id, parent_id, self.common, not_before_ns=self.root_ns, end_ns=end_ns, failure=pair.failure
+        )
+
+    def _parent(self, pair: _Pair, start_ns: int, end_ns: int) -> int:
+        containing = [c for c in self.ended if max(c.start_ns, self.root_ns) <= start_ns and end_ns <= c.end_ns]
+        if len(containing) == 1:
+            return containing[0].span_id
+        issuing = [call for call in containing if call.tool in ISSUED_BY.get(pair.request.command, ())]
+        key = call_key("evaluate_expression", pair.request.arguments)
+        same = [call for call in issuing if pair.request.command == "evaluate" and call.key == key]
+        chosen = min(same or issuing, key=lambda call: call.end_ns, default=None)
+        return chosen.span_id if chosen else self.root_id
+
+    def to_json(self) -> dict[str, object]:
+        """What is known so far, as JSON values; everything in it is redacted."""
+        return {
+            "ended": [[c.start_ns, c.end_ns, f"{c.span_id:016x}", c.tool, c.key] for c in self.ended],
+            "asked": [[direction, *_request_to_json(one)] for (direction, _), one in self._asked.items()],
+            "waiting": [
+                [
+                    _request_to_json(pair.request),
+                    pair.end_ms,
+                    [pair.failure.error_type, pair.failure.message] if pair.failure else None,
+                    pair.body,
+                ]
+                for pair in self._waiting
+            ],
+            "output": [event_to_json(event) for event in self._output],
+            "read_ms": self._read_ms,
+        }
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Puts back what `to_json` gave. Raises KeyError, TypeError or ValueError for anything else."""
+        self.ended = [Interval(start, end, int(span, 16), tool, key) for start, end, span, tool, key in saved["ended"]]
+        for direction, *request in saved["asked"]:
+            one = _Request(*request)
+            self._asked[direction, one.seq] = one
+        self._waiting = [
+            _Pair(_Request(*request), end_ms, Failure(*failure) if failure else None, body)
+            for request, end_ms, failure, body in saved["waiting"]
+        ]
+        self._output = [event_from_json(event) for event in saved["output"]]
+        self._read_ms = int(saved["read_ms"])
+
+    def _failure(self, payload: Mapping[str, object]) -> Failure | None:
+        if payload.get("success") is not False:
+            return None
+        message = payload.get("message")
+        shown = redact_text(message) if isinstance(message, str) and self.options.capture >= Capture.ARGUMENTS else ""
+        return Failure("dap_error", clip_text(shown, self.options.max_value_bytes))
+
+    def _arguments(self, payload: Mapping[str, object]) -> Mapping[str, object]:
+        """What is needed of a request's arguments: the expression to find its call by, all of them at `full`."""
+        arguments = payload.get("arguments")
+        if not isinstance(arguments, dict):
+            return {}
+        if self.options.capture < Capture.FULL:
+            arguments = {name: arguments[name] for name in ("expression",) if name in arguments}
+        redacted = redact(arguments)
+        return redacted if isinstance(redacted, dict) else {}
+
+    def _body(self, payload: Mapping[str, object]) -> str | None:
+        if self.options.capture < Capture.FULL or payload.get("body") is None:
+            return None
+        return clip_json(redact(payload["body"]), self.options.max_value_bytes)
+
+    def _add_output(self, message: DapMessage) -> list[Span]:
+        body = message.payload.get("body")
+        said = body if isinstance(body, dict) else {}
+        if said.get("category") == "telemetry":  # the adapter about itself, not the program's output
+            return []
+        fields = {name: said[name] for name in ("category", "output") if name in said}
+        entry = Entry("debug:output", "", message.time_ms, {name: redact(value) for name, value in fields.items()})
+        self._output.append(names.event_of(entry, self.options))
+        return self._end_output() if len(self._output) >= self.options.max_events else []
+
+    def _end_output(self) -> list[Span]:
+        """What the program wrote between two requests, as a span of its own: its calls may have been sent long ago."""
+        if not self._output:
+            return []
+        events, self._output = self._output, []
+        span_id = derived_span_id(self.root_id, "output", str(events[0].time_ns), str(len(events)))
+        return [events_span(self.trace_id, span_id, self.root_id, self.common, events, self.root_ns)]
+
+
+def _request_to_json(request: _Request) -> list[object]:
+    return [request.command, request.seq, request.start_ms, dict(request.arguments)]
