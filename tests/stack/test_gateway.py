@@ -29,6 +29,7 @@ pytestmark = [pytest.mark.real("gateway"), pytest.mark.xdist_group("stack"), pyt
 
 HALF = {"GATEWAY_SAMPLING_PERCENTAGE": "50"}
 UNREMARKABLE = 24
+REMARKABLE = ("early", "failed", "slow", "unanswered")
 MACHINES = ("1", "2")
 
 Traces = dict[int, set[int]]
@@ -68,8 +69,8 @@ def to_receiver(receiver: Receiver) -> Callable[[Config], None]:
 def write_sessions(folder: Path) -> Iterator[dict[str, list[LoggedSession]]]:
     """Writes the sessions of two machines: begun at the first step, gone wrong or not and over at the second.
 
-    Each machine has one of each kind that is to be kept and half of the others; one of these both have. All are two
-    hours old, but for a last one: that gap ends what is still open.
+    Each machine has some of each kind that is to be kept and half of the others; one of these both have. The early ones
+    fail and end in the first step. All are two hours old, but for a last one: that gap ends what is still open.
     """
     ids = (uuid.uuid5(uuid.NAMESPACE_DNS, f"session {number}") for number in range(1000))
     now_ms = int(time.time() * 1000)
@@ -77,7 +78,7 @@ def write_sessions(folder: Path) -> Iterator[dict[str, list[LoggedSession]]]:
     sessions: dict[str, list[LoggedSession]] = defaultdict(list)
     for machine in MACHINES:
         log = folder / f"machine-{machine}.log"
-        kinds = ["failed", "slow", "unanswered", *["unremarkable"] * (UNREMARKABLE // 2)]
+        kinds = [*REMARKABLE, *["early"] * 3, *["unremarkable"] * (UNREMARKABLE // 2)]
         for number, kind in enumerate(kinds):
             sessions[kind].append(LoggedSession(log, str(next(ids)), begin_ms + 100 * number))
     shared = sessions["unremarkable"][0]
@@ -85,6 +86,9 @@ def write_sessions(folder: Path) -> Iterator[dict[str, list[LoggedSession]]]:
     everyone = [session for group in sessions.values() for session in group]
     for session in everyone:
         session.begin()
+    for session in sessions["early"]:
+        session.fail("start_debugging")
+        session.end()
     yield sessions
     for session in sessions["failed"]:
         session.fail("evaluate_expression")
@@ -93,8 +97,9 @@ def write_sessions(folder: Path) -> Iterator[dict[str, list[LoggedSession]]]:
     for session in sessions["unanswered"]:
         session.leave("step_over")
     for session in everyone:
-        session.call("get_stack_trace")
-        session.end()
+        if session not in sessions["early"]:
+            session.call("get_stack_trace")
+            session.end()
     for machine in MACHINES:
         last = LoggedSession(folder / f"machine-{machine}.log", str(next(ids)), now_ms - 60_000)
         last.begin()
@@ -145,23 +150,25 @@ def gone_through(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
             log = folder / f"machine-{machine}.log"
             bridge = TailProcess(folder / f"bridge-{machine}", log, "--endpoint", agent.endpoint, "--from", "beginning")
             bridges.append(opening.enter_context(bridge))
-        wait_delivered(bridges)
-        next(steps)
-        wait_delivered(bridges)
-        whole = replayed(folder)
         remarkable = {
             f"{kind} {number}": uuid.UUID(session.session_id).int
-            for kind in ("failed", "slow", "unanswered")
+            for kind in REMARKABLE
             for number, session in enumerate(sessions[kind], 1)
         }
 
-        def settled() -> tuple[Traces, Traces] | None:
+        def settled(wanted: set[int]) -> tuple[Traces, Traces] | None:
             first, second = map(traces, receivers)
             came = first | second
-            wanted = set(remarkable.values()) | set(came)
-            return (first, second) if all(came.get(trace) == whole[trace] for trace in wanted) else None
+            return (first, second) if all(came.get(trace) == whole[trace] for trace in wanted | set(came)) else None
 
-        behind = wait_until(settled, "each session that is to be kept came whole")
+        # Gateways that have decided on these sessions would have decided on the others of the first step as well.
+        wait_delivered(bridges)
+        early = {trace_id for name, trace_id in remarkable.items() if name.startswith("early")}
+        wait_until(lambda: early <= {trace for receiver in receivers for trace in traces(receiver)}, "early ones came")
+        next(steps)
+        wait_delivered(bridges)
+        whole = replayed(folder)
+        behind = wait_until(lambda: settled(set(remarkable.values())), "each session that is to be kept came whole")
         unremarkable = {uuid.UUID(session.session_id).int for session in sessions["unremarkable"]}
         yield Run(behind, whole, remarkable, unremarkable)
 
