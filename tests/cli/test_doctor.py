@@ -128,10 +128,13 @@ def test_empty_log_waits_for_its_server(tmp_path: Path) -> None:
 def test_entry_at_the_end_of_a_large_log_is_found(tmp_path: Path) -> None:
     """Of a large file the beginning and the end are looked at, and a line cut in the middle is no flaw."""
     path = tmp_path / "server.log"
+    call = CALL.replace("tool:call", "tool:response")
+    # So many bytes more that the last megabyte begins behind the first byte of a line.
+    rest = "x" * ((1024 * 1024 + 1) % len(call) - 1) + "\n"
     with path.open("w") as file:
         file.write(NOISE * (6_000_000 // len(NOISE)))
-        file.write("x" * 17)
-        file.write(CALL.replace("tool:call", "tool:response") * 30_000)
+        file.write(call * 30_000 + rest)
+    assert path.read_bytes()[-1024 * 1024 :].startswith(call[1:].encode())
 
     finding = only(logs(path))
 
