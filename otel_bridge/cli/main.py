@@ -12,6 +12,7 @@ from otel_bridge import __version__
 
 COMMANDS = {
     "tail": "Follow logs and export until stopped.",
+    "run": "Start an MCP server and export its tool calls as they pass.",
     "replay": "Export what files hold, print a line a session, exit.",
     "show": "Draw a session as a waterfall in the terminal; no backend needed.",
     "demo": "A recorded real session through the whole pipeline, drawn as a waterfall.",

@@ -48,6 +48,8 @@ class FrameReader:
         self._in_flight: dict[str, FrameCall] = {}
         self._initialize: str | None = None
         self._peers: dict[str, object] = {}
+        self.server_name = ""
+        """What the server calls itself; empty until it said so."""
         self.unreadable = 0
         """Frames that are no JSON-RPC message."""
         self.unmatched = 0
@@ -138,7 +140,10 @@ class FrameReader:
             self._initialize = None
             self._note("mcp.protocol.version", result.get("protocolVersion"))
             self._note_program("mcp.server", result.get("serverInfo"))
+            self._note_server(result.get("serverInfo"))
             return
+        if not self.server_name:
+            self._note_server(_object(result.get("_meta")).get(f"{_META}serverInfo"))
         call = self._in_flight.pop(key, None) if key is not None else None
         if call is None:
             self.unmatched += 1
@@ -172,6 +177,10 @@ class FrameReader:
     def _note(self, name: str, value: object) -> None:
         if isinstance(value, str):
             self._peers[name] = value
+
+    def _note_server(self, info: object) -> None:
+        name = _object(info).get("name")
+        self.server_name = name if isinstance(name, str) else self.server_name
 
     def _note_program(self, prefix: str, info: object) -> None:
         for name, value in _program(prefix, info).items():

@@ -39,7 +39,7 @@ def run(
     _keep_standard_descriptors()
     stderr = Stderr()
     signals = Signals(FORWARDED)
-    folder, words = _prepare(command, state_dir, stderr)
+    folder, words = _prepare(command, state_dir, str(options["capture"]), stderr)
     try:
         child = Child.start(words)
     except CannotStartError as error:
@@ -72,13 +72,15 @@ def _keep_standard_descriptors() -> None:
     os.close(descriptor)
 
 
-def _prepare(command: Sequence[str], state_dir: Path | None, stderr: Stderr) -> tuple[RunFolder | None, Sequence[str]]:
+def _prepare(
+    command: Sequence[str], state_dir: Path | None, capture: str, stderr: Stderr
+) -> tuple[RunFolder | None, Sequence[str]]:
     """The folder of this run, and the command with a log file. A server that is no debugger needs neither."""
     if not is_debugger(command):
         return None, command
     log = log_file_of(command)
     try:
-        folder = RunFolder.create(state_folder(state_dir), log, time.time_ns() // 1_000_000)
+        folder = RunFolder.create(state_folder(state_dir), log, time.time_ns() // 1_000_000, capture)
     except StateError as error:
         stderr.say(f"{error}; calls are exported, states of the debugged program are not")
         return None, command

@@ -12,11 +12,12 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
 from otel_bridge.errors import StateError
+from otel_bridge.sources.processes import Process, running
 from otel_bridge.state.place import open_own_file, prepare_state_folder, reason
 
 RUNS = "runs"
@@ -29,13 +30,18 @@ LOG = "server.log"
 class Description:
     """What a later run has to know. `is_private` says that the log lies in the run's folder and belongs to it.
 
-    `server` is the pid and, where known, the start time (clock ticks after boot) of the server's process.
+    `capture` is the name of the run's capture level, `server` the server's process, where the system tells of it.
     """
 
     log: Path
     is_private: bool
     started_ms: int
-    server: tuple[int, int | None] | None = None
+    capture: str
+    server: Process | None = None
+
+    def is_alive(self) -> bool:
+        """Whether the server is still there, as far as the system tells."""
+        return self.server is not None and running(self.server.pid) == self.server
 
 
 class RunFolder:
@@ -46,7 +52,7 @@ class RunFolder:
         self.lock = lock
 
     @classmethod
-    def create(cls, state_folder: Path, log: Path | None, started_ms: int) -> Self:
+    def create(cls, state_folder: Path, log: Path | None, started_ms: int, capture: str) -> Self:
         """Make a new run's folder (0700) and lock it. `log` None: the server is to log there.
 
         Raises StateError when that is not possible.
@@ -60,7 +66,7 @@ class RunFolder:
             making.mkdir(0o700)
             folder = cls(making, _locked(making))
             path = runs / name
-            folder.describe(Description(log or path / LOG, log is None, started_ms))
+            folder.describe(Description(log or path / LOG, log is None, started_ms, capture))
             # Only now can others see it, locked as it is.
             making.rename(path)
         except OSError as error:
@@ -82,7 +88,8 @@ class RunFolder:
             "log": str(description.log),
             "private": description.is_private,
             "started_ms": description.started_ms,
-            "server": description.server,
+            "capture": description.capture,
+            "server": asdict(description.server) if description.server else None,
         }
         new = self.path / f"{DESCRIPTION}.new"
         descriptor = open_own_file(new)
@@ -101,9 +108,10 @@ class RunFolder:
                 Path(values["log"]),
                 bool(values["private"]),
                 int(values["started_ms"]),
-                (int(server[0]), None if server[1] is None else int(server[1])) if server else None,
+                str(values["capture"]),
+                Process.from_json(server) if server else None,
             )
-        except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise StateError(
                 f"{path} cannot be read ({type(error).__name__})", f"remove {self.path} if you do not need its log"
             ) from error

@@ -21,9 +21,12 @@ class Stderr:
 
     def say(self, text: str) -> None:
         """Write `text` behind the program's name, now or as soon as it can be."""
-        line = f"otel-bridge: {text}\n".encode(errors="replace")
+        self.write(f"otel-bridge: {text}")
+
+    def write(self, line: str) -> None:
+        """Write a line (without its newline), now or as soon as it can be."""
         # What poll() says can be written is this much; more could make the write wait.
-        self._waiting.append(line[: select.PIPE_BUF - 1].rstrip(b"\n") + b"\n")
+        self._waiting.append(line.encode(errors="replace")[: select.PIPE_BUF - 1] + b"\n")
         self.flush()
 
     def flush(self) -> None:

@@ -1,0 +1,152 @@
+"""The live part of a run: frames and log in, spans out, until the server has ended."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+
+from otel_bridge.entries.frame import Frame, Gap
+from otel_bridge.pipeline.announcements import Announcer
+from otel_bridge.sessions.frame_mapping import FrameMapping
+from otel_bridge.sessions.frame_reader import FrameReader
+from otel_bridge.sessions.span import Span
+from otel_bridge.wrapper.inlet import Inlet
+from otel_bridge.wrapper.records import Record, ServerEnd
+from otel_bridge.wrapper.run_tail import RunTail
+
+ROOM_S = 1.0
+BUSY_S, BUSY_AFTER_S, QUIET_S = 0.02, 2.0, 0.25
+"""How often the log is looked at while calls are in flight and for a while after, and when nothing happens."""
+_GONE_S = 0.02
+
+
+class LiveRun:
+    """One run. `open_tail` is given the server's own name once something is to be delivered; `server` is its pid."""
+
+    def __init__(
+        self,
+        inlet: Inlet,
+        reader: FrameReader,
+        mapping: FrameMapping,
+        announcer: Announcer,
+        open_tail: Callable[[str], RunTail],
+        server: int,
+    ) -> None:
+        self._inlet = inlet
+        self._reader = reader
+        self._mapping = mapping
+        self._announcer = announcer
+        self._open_tail = open_tail
+        self._server = server
+        self._tail: RunTail | None = open_tail("") if mapping.frames.is_logged else None
+        self._has_ended = False
+        self._active_s = 0.0
+
+    def run(self, stop: threading.Event, delivery_s: float) -> bool:
+        """Export until the server has ended or `stop` is set, and `delivery_s` longer at most.
+
+        Returns whether nothing is left to do: the server has ended, and all that it said is delivered.
+        """
+        while not self._inlet.is_over and not stop.is_set():
+            if self._tail is not None:
+                self._tail.say()
+                if not self._tail.delivery.wait_for_room(ROOM_S):
+                    continue
+            self._inlet.wait(self._patience_s())
+            self._round()
+        end_s = time.monotonic() + delivery_s
+        if self._inlet.is_over:
+            self._wait_for_the_end(stop, end_s)
+        return self._finish(end_s)
+
+    def _patience_s(self) -> float:
+        now_s = time.monotonic()
+        is_busy = bool(self._mapping.calls) or now_s - self._active_s < BUSY_AFTER_S
+        longest_s = BUSY_S if is_busy and self._mapping.frames.is_logged else QUIET_S
+        return max(0.0, min(longest_s, self._mapping.due_s() - now_s))
+
+    def _round(self) -> bool:
+        """Takes what there is and hands it over; there must be room. False when the log had nothing new."""
+        tail = self._tail
+        # The log first, then the frames: whatever the log tells of has passed by then.
+        chunks = tail.look() if tail is not None else []
+        records = self._inlet.take()
+        spans = self._hear(records)
+        if tail is not None:
+            spans += tail.map(chunks)
+        now_s = time.monotonic()
+        if not chunks:
+            spans += self._mapping.settle(now_s)
+        if chunks or records:
+            self._active_s = now_s
+        if spans and tail is None:
+            tail = self._tail = self._open_tail(self._reader.server_name)
+        if tail is not None:
+            tail.submit(spans, has_read=bool(chunks))
+        return bool(chunks)
+
+    def _hear(self, records: Iterable[Record]) -> list[Span]:
+        spans: list[Span] = []
+        unreadable = self._reader.unreadable
+        for record in records:
+            match record:
+                case Frame():
+                    if record.data is None:
+                        self._announcer.repeated(
+                            "long", f"a frame of {record.size_bytes:,} bytes passed and was not parsed"
+                        )
+                    spans += self._mapping.hear(self._reader.read(record), time.monotonic())
+                case Gap():
+                    self._mapping.miss(record)
+                    self._announcer.repeated(
+                        "gap", f"{record.frames} frames ({record.size_bytes:,} bytes) passed and were not exported"
+                    )
+                case ServerEnd():
+                    self._has_ended = True
+        for _ in range(self._reader.unreadable - unreadable):
+            self._announcer.repeated("unreadable", "a line passed that is no JSON-RPC message")
+        return spans
+
+    def _wait_for_the_end(self, stop: threading.Event, end_s: float) -> None:
+        """The pump says so, or is gone; then the server, whose input has ended, will soon be."""
+        while not self._has_ended and time.monotonic() < end_s:
+            self._has_ended = _is_gone(self._server)
+            if not self._has_ended and stop.wait(_GONE_S):
+                return
+
+    def _finish(self, end_s: float) -> bool:
+        while self._wait_for_room(end_s):
+            if not self._round():
+                break
+        spans = self._mapping.over() if self._has_ended else []
+        if spans and self._tail is None:
+            self._tail = self._open_tail(self._reader.server_name)
+        tail = self._tail
+        if tail is None:
+            return self._has_ended
+        is_handed_over = self._wait_for_room(end_s)
+        if is_handed_over:
+            tail.submit(spans, has_read=False)
+        outcome = tail.close(max(0.0, end_s - time.monotonic()))
+        tail.say()
+        is_delivered = is_handed_over and not outcome.left_batches
+        if not is_delivered:
+            reason = outcome.reason or "the backend takes no more"
+            what = "the next run will send the rest" if self._mapping.frames.is_logged else "some calls are lost"
+            self._announcer.once(f"not all was delivered ({reason}); {what}")
+        return is_delivered and self._has_ended
+
+    def _wait_for_room(self, end_s: float) -> bool:
+        return self._tail is None or self._tail.delivery.wait_for_room(max(0.0, end_s - time.monotonic()))
+
+
+def _is_gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
