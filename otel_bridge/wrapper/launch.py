@@ -16,7 +16,7 @@ from otel_bridge.state.place import state_folder
 from otel_bridge.wrapper.child import FORWARDED, CannotStartError, Child, end_as
 from otel_bridge.wrapper.command import is_debugger, log_file_of, with_log_file
 from otel_bridge.wrapper.feed import Feed
-from otel_bridge.wrapper.pump import Pump
+from otel_bridge.wrapper.pump import WORKER_GONE, Pump
 from otel_bridge.wrapper.records import Configuration
 from otel_bridge.wrapper.run_folder import RunFolder
 from otel_bridge.wrapper.signals import Signals
@@ -62,6 +62,8 @@ def run(
     exit_code = Pump(child, feed, signals, stderr).run()
     if worker:
         _wait_for(worker, feed, signals)
+        if worker.returncode:
+            stderr.say(WORKER_GONE)
     end_as(exit_code)
 
 
@@ -113,11 +115,11 @@ def _wait_for(worker: subprocess.Popen[bytes], feed: Feed, signals: Signals) -> 
     """Wait until all is delivered or the time for it is over; no longer than the first signal."""
     end_s = time.monotonic() + _PATIENCE_S
     while (left_s := end_s - time.monotonic()) > 0:
+        if worker.poll() is not None:
+            return
         feed.flush()
         if feed.is_open and not feed.is_waiting:
             feed.close()  # it has all, and takes the end of the pipe for the end of the run
-        if worker.poll() is not None:
-            return
         poll = select.poll()
         poll.register(signals.descriptor, select.POLLIN)
         if feed.is_open:

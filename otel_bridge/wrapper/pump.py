@@ -20,6 +20,9 @@ from otel_bridge.wrapper.stderr import Stderr
 
 LAST_BYTES_S = 1.0
 """How long after the server's end its output is still read where others hold it open (what it started)."""
+TOO_FAST = "frames come faster than they can be exported: all of them pass on, but some will be missing in the traces"
+WORKER_GONE = "the exporting process has failed: the server goes on, but no more of this run is exported"
+
 STUCK_S = 5.0
 """How long after the server's end the client is waited for to take what is left."""
 
@@ -46,7 +49,6 @@ class Pump:
         self._polled: dict[int, int] = {}
         self._exit_code: int | None = None
         self._ended_s = self._moved_s = 0.0
-        self._is_drop_said = False
         self._was_fed = feed.is_open
 
     def run(self) -> int:
@@ -120,13 +122,8 @@ class Pump:
                 self._to_server.abandon()
 
     def _say(self) -> None:
-        if self._feed.dropped_frames and not self._is_drop_said:
-            self._is_drop_said = True
-            self._stderr.say(
-                "frames come faster than they can be exported: they pass on to the client and the server, but some"
-                " will be missing in the traces"
-            )
+        if self._feed.dropped_frames:
+            self._stderr.say(TOO_FAST)
         if self._was_fed and not self._feed.is_open:
-            self._was_fed = False
-            self._stderr.say("the exporting process has ended; the server goes on without it")
+            self._stderr.say(WORKER_GONE)
         self._stderr.flush()

@@ -16,12 +16,15 @@ class Stderr:
     def __init__(self, descriptor: int = _STDERR) -> None:
         self._descriptor = descriptor
         self._waiting: deque[bytes] = deque(maxlen=_MOST_WAITING)
+        self._said: set[str] = set()
         self._poll = select.poll()
         self._poll.register(descriptor, select.POLLOUT)
 
     def say(self, text: str) -> None:
-        """Write `text` behind the program's name, now or as soon as it can be."""
-        self.write(f"otel-bridge: {text}")
+        """Write `text` behind the program's name, unless it was said before; now or as soon as it can be."""
+        if text not in self._said:
+            self._said.add(text)
+            self.write(f"otel-bridge: {text}")
 
     def write(self, line: str) -> None:
         """Write a line (without its newline), now or as soon as it can be."""

@@ -41,7 +41,7 @@ _MAX_NAME_BYTES = 128
 
 
 def main() -> int:
-    """Serve the pump whose pipe is our standard input. 0 when all was delivered, 1 when something is left."""
+    """Serve the pump whose pipe is our standard input. 0 unless something went wrong that was not said."""
     stderr = Stderr()
     announcer = Announcer(stderr.write)
     inlet = Inlet(sys.stdin.fileno())
@@ -51,15 +51,15 @@ def main() -> int:
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda number, frame: stop.set())
     try:
-        return _serve(first.values, inlet, announcer, stop)
+        _serve(first.values, inlet, announcer, stop)
     except BridgeError as error:
         announcer.once(f"{error}; the server goes on without traces")
-        return error.exit_code
     finally:
         announcer.flush(final=True)
+    return 0
 
 
-def _serve(values: Mapping[str, Any], inlet: Inlet, announcer: Announcer, stop: threading.Event) -> int:
+def _serve(values: Mapping[str, Any], inlet: Inlet, announcer: Announcer, stop: threading.Event) -> None:
     options = dict(values["options"])
     export, mapping_options = export_settings(options), mapping_settings(options)
     for notice in export.notices:
@@ -100,7 +100,6 @@ def _serve(values: Mapping[str, Any], inlet: Inlet, announcer: Announcer, stop: 
     if folder and is_done:
         folder.remove()
     pick_up.join(_PICK_UP_S)
-    return 0 if is_done else 1
 
 
 def _named(resource: Resource, server_name: str) -> Resource:
