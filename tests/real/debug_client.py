@@ -7,7 +7,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
@@ -35,6 +35,7 @@ class DebugClient:
 
     `calls` is the client's own record, in the order of sending. Without `log_file` the server logs where it does by
     default, `default_log_folder`: it then runs from a copy of its package in `folder`. `folder` also gets its stderr.
+    `wrapped` may put another program before the server's command; `pid` is then that program's.
     """
 
     def __init__(
@@ -44,13 +45,14 @@ class DebugClient:
         log_file: Path | None,
         log_level: str = "info",
         env: Mapping[str, str] | None = None,
+        wrapped: Callable[[list[str]], list[str]] = lambda command: command,
     ) -> None:
         self.folder = folder
         self.log_file = log_file
         self.calls: list[Call] = []
         self.pid = 0
         self.default_log_folder = folder / "node_modules" / "@debugmcp" / "logs"
-        self._cli, self._log_level = part("server"), log_level
+        self._cli, self._log_level, self._wrapped = part("server"), log_level, wrapped
         # Whatever the server starts inherits this, and is found by it at the end.
         self._env = {**(env or {}), **marked(folder)}
         self._open = ExitStack()
@@ -160,7 +162,7 @@ class DebugClient:
         # The client does not tell the pid of what it starts; `exec` keeps the one that the shell wrote down.
         server = StdioServerParameters(
             command="sh",
-            args=["-c", 'echo $$ > "$0" && exec "$@"', str(pid_file), "node", *self._command()],
+            args=["-c", 'echo $$ > "$0" && exec "$@"', str(pid_file), *self._wrapped(["node", *self._command()])],
             env=self._env,
             cwd=self.folder,
         )
