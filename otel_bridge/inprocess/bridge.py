@@ -14,7 +14,7 @@ from otel_bridge.inprocess import lifetimes
 from otel_bridge.inprocess.announcements import Announcements
 from otel_bridge.inprocess.intake import Intake
 from otel_bridge.inprocess.records import snapshot_of_record
-from otel_bridge.inprocess.snapshot import snapshot_of_fields, snapshot_of_text
+from otel_bridge.inprocess.snapshot import snapshot_of_mapping, snapshot_of_text
 from otel_bridge.inprocess.target import Target
 from otel_bridge.inprocess.worker import Worker, say_counts
 from otel_bridge.mapping_options import resolve_mapping_options
@@ -121,7 +121,7 @@ class Bridge:
         out, before this returns.
         """
         if isinstance(entry, Mapping):
-            self._admit(snapshot_of_fields, entry)
+            self._admit(snapshot_of_mapping, entry)
         elif isinstance(entry, str):
             self._admit(_snapshot_of_str, entry)
         else:

@@ -8,7 +8,7 @@ from otel_bridge.entries.decoding import decode_line
 from otel_bridge.entries.entry import Entry, Flaw, StateChange
 from otel_bridge.entries.kinds import STRUCTURED_LINE
 from otel_bridge.entries.reader import DEFAULT_MAX_LINE_BYTES
-from otel_bridge.inprocess.snapshot import snapshot_of_fields
+from otel_bridge.inprocess.snapshot import snapshot_of_mapping
 from otel_bridge.mapping_options import resolve_mapping_options
 from otel_bridge.sessions.attributes import Capture
 from otel_bridge.sessions.log_mapping import LogMapping
@@ -62,7 +62,7 @@ def _converted(
 
 def _item(line: Line) -> Entry | StateChange | Flaw | None:
     if isinstance(line, Mapping):
-        snapshot = snapshot_of_fields(line)
+        snapshot = snapshot_of_mapping(line)
         return decode_line(snapshot) if isinstance(snapshot, bytes) else snapshot
     text = (line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line).strip(b"\0\r\n")
     if STRUCTURED_LINE.search(text) is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter, deque
 from typing import NamedTuple
 
@@ -124,10 +125,18 @@ class Intake:
                 self._is_awaited = False
             return bool(self._lines)
 
-    def linger(self, timeout_s: float) -> None:
-        """Let lines collect for `timeout_s`, unless somebody waits for those that are there."""
+    def linger(self, quiet_s: float, max_s: float) -> None:
+        """Let lines collect until none came for `quiet_s`, but no longer than `max_s`.
+
+        It ends sooner when half of the room is taken, or when somebody waits for what is there.
+        """
+        end_s = time.monotonic() + max_s
         with self.lock:
-            self._changed.wait_for(lambda: self._is_closed or self.is_urgent, timeout_s)
+            while not self._is_closed and not self.is_urgent and len(self._lines) * 2 < self.max_entries:
+                accepted = self._accepted
+                self._changed.wait(min(quiet_s, max(0.0, end_s - time.monotonic())))
+                if self._accepted == accepted or time.monotonic() >= end_s:
+                    return
 
     @property
     def is_urgent(self) -> bool:

@@ -14,7 +14,7 @@ import logging
 from collections.abc import Mapping
 
 from otel_bridge.entries.entry import Flaw
-from otel_bridge.inprocess.snapshot import PREFIXES, snapshot_of_fields, snapshot_of_text
+from otel_bridge.inprocess.snapshot import PREFIXES, snapshot_of_fields, snapshot_of_mapping, snapshot_of_text
 
 RECORD_ATTRIBUTES = frozenset(logging.makeLogRecord({}).__dict__) | {"asctime", "message", "taskName"}
 """What a record has of itself, and what formatters and newer versions of Python put into it."""
@@ -44,15 +44,12 @@ def snapshot_of_record(record: logging.LogRecord, formatter: logging.Formatter |
         if isinstance(line, bytes):
             return line
     if not isinstance(message, str):
-        return snapshot_of_fields({**_extra(record), **message}, created_ms)
+        return snapshot_of_mapping({**_extra(record), **message}, created_ms)
     return _from_text(message, created_ms) if message.startswith("{") else _from_extra(message, record, created_ms)
 
 
 def _from_extra(message: str, record: logging.LogRecord, created_ms: int) -> bytes | Flaw | None:
-    fields = _extra(record)
-    fields["message"] = record.getMessage() if record.args else message
-    fields.setdefault("timestamp", created_ms)
-    return snapshot_of_fields(fields, created_ms)
+    return snapshot_of_fields(record.getMessage() if record.args else message, _extra(record), created_ms)
 
 
 def _from_text(text: str, created_ms: int) -> bytes | Flaw | None:

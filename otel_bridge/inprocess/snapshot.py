@@ -19,6 +19,7 @@ from otel_bridge.entries.kinds import KNOWN_KINDS, split_kind, split_state_chang
 from otel_bridge.entries.reader import DEFAULT_MAX_LINE_BYTES
 from otel_bridge.entries.times import time_ms
 from otel_bridge.sessions.redaction import redact, redact_text
+from otel_bridge.sessions.redaction_memory import is_known
 
 PREFIXES = ("tool:", "debug:", "session:", "[SM _updateSessionState ")
 """What the message of an entry or a state line begins with."""
@@ -43,15 +44,23 @@ def snapshot_of_text(text: bytes, created_ms: int | None = None) -> bytes | Flaw
     return value if isinstance(value, Flaw) else Flaw.NOT_OBJECT
 
 
-def snapshot_of_fields(fields: Mapping[str, object], created_ms: int | None = None) -> bytes | Flaw | None:
-    """The same for an entry as a mapping. A value that JSON does not know becomes its text.
+def snapshot_of_mapping(entry: Mapping[str, object], created_ms: int | None = None) -> bytes | Flaw | None:
+    """The same for an entry as a mapping; see `snapshot_of_fields` for what it can raise."""
+    fields = dict(entry)
+    message = _take_message(fields)
+    return None if message is None else snapshot_of_fields(message, fields, created_ms)
 
-    Whatever the conversion of the host's own objects raises is raised, and ValueError or TypeError for a structure
-    that has no JSON form, such as one that holds itself.
+
+def snapshot_of_fields(message: str, fields: dict[str, object], created_ms: int | None) -> bytes | Flaw | None:
+    """The same for an entry's message and its other fields, in a dictionary that is taken over.
+
+    A value that JSON does not know becomes its text. Whatever the conversion of the host's own objects raises is
+    raised, and ValueError or TypeError for a structure that has no JSON form, such as one that holds itself.
     """
-    message = fields.get("message", fields.get("event"))
-    if not isinstance(message, str) or not message.startswith(PREFIXES):
-        return None
+    is_timed = created_ms is None or time_ms(fields.setdefault("timestamp", created_ms)) is not None
+    # Most of what most entries hold was redacted before: then a look at each value is all.
+    is_ready = is_timed and message in KNOWN_KINDS and is_known(fields)
+    fields["message"] = message
     try:
         text = orjson.dumps(fields, default=_json_value)
     except TypeError:
@@ -59,15 +68,13 @@ def snapshot_of_fields(fields: Mapping[str, object], created_ms: int | None = No
         return snapshot_of_text(json.dumps(fields, default=_json_value).encode(), created_ms)
     if len(text) > DEFAULT_MAX_LINE_BYTES:
         return Flaw.TOO_LONG
-    return _line(orjson.loads(text), created_ms)
+    return text if is_ready else _line(orjson.loads(text), created_ms)
 
 
 def _line(fields: dict[str, object], created_ms: int | None) -> bytes | None:
     """`fields` are JSON values of our own by now."""
-    if "message" not in fields and "event" in fields:
-        _rename_event(fields)
-    message = fields.pop("message", None)
-    if not isinstance(message, str):
+    message = _take_message(fields)
+    if message is None:
         return None
     if created_ms is not None and time_ms(fields.get("timestamp")) is None:
         fields["timestamp"] = created_ms
@@ -86,11 +93,17 @@ def _line(fields: dict[str, object], created_ms: int | None) -> bytes | None:
         return json.dumps(line).encode()
 
 
-def _rename_event(fields: dict[str, object]) -> None:
-    """structlog calls the message `event`; an entry's own `event` is in `_event` then, as for its `EventRenamer`."""
-    fields["message"] = fields.pop("event")
-    if "_event" in fields:
-        fields["event"] = fields.pop("_event")
+def _take_message(fields: dict[str, object]) -> str | None:
+    """Take the message out, if it can be an entry's.
+
+    structlog calls it `event`; an entry's own `event` is in `_event` then, as for structlog's `EventRenamer`.
+    """
+    message = fields.pop("message", None)
+    if message is None and "event" in fields:
+        message = fields.pop("event")
+        if "_event" in fields:
+            fields["event"] = fields.pop("_event")
+    return message if isinstance(message, str) and message.startswith(PREFIXES) else None
 
 
 def _json_value(value: object) -> object:

@@ -14,8 +14,10 @@ from otel_bridge.inprocess.sinks import MAX_SPANS, Sink, SinkCounts
 from otel_bridge.sessions.log_mapping import LogMapping
 from otel_bridge.sessions.span import Span
 
-LINGER_S = 0.1
-"""How long the first entry after a silence waits for others, so that a busy host is not held up once for each."""
+QUIET_S = 0.02
+MAX_LINGER_S = 0.5
+"""A host that logs one entry after the other has the interpreter to itself until it pauses, for half a second at
+most."""
 
 STEP_LINES = 32
 PAUSE_S = 0.001
@@ -93,12 +95,11 @@ class Worker:
 
     def _work(self, sink: Sink) -> None:
         pending: list[Span] = []
-        linger_s = LINGER_S
+        is_behind = False
         while not self._is_over():
             if self._intake.wait(self._silence_s()):
-                self._intake.linger(linger_s)
+                self._intake.linger(*((PAUSE_S, PAUSE_S) if is_behind else (QUIET_S, MAX_LINGER_S)))
                 pending += self._map_step()
-                linger_s = PAUSE_S
             else:
                 pending += self._pass_time()
             if self._intake.is_empty or self._intake.is_urgent or len(pending) >= MAX_SPANS:
@@ -106,8 +107,7 @@ class Worker:
                     break
                 pending = []
                 self._intake.settle()
-            if self._intake.is_empty:
-                linger_s = LINGER_S
+            is_behind = not self._intake.is_empty
             self._say()
         self._send(sink, [*pending, *self._end_all()])
         sink.close(self._left_s())

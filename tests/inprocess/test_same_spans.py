@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import logging
-import threading
+import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -14,10 +15,7 @@ from hypothesis import strategies as st
 
 from otel_bridge import BridgeHandler, Span, convert
 from otel_bridge.entries.kinds import KNOWN_KINDS
-from otel_bridge.pipeline.announcements import Announcer
-from otel_bridge.pipeline.assembly import TailSettings, running_tail
-from otel_bridge.sessions.attributes import Capture, MappingOptions
-from otel_bridge.settings import resolve_export_settings
+from otel_bridge.sessions.attributes import Capture
 from otel_bridge.testing import CapturingExporter, Receiver, session_entries
 from tests.inprocess.programs import (
     FEEDS,
@@ -84,19 +82,13 @@ def test_a_handler_and_a_tailed_file_give_the_same_spans(name: str, tmp_path: Pa
 
 
 def tail(log: Path, state: Path, receiver: Receiver, count: int) -> None:
-    """Follows a log until `count` spans have come."""
-    stop = threading.Event()
-    export = resolve_export_settings({}, endpoint=receiver.endpoint)
-    options = TailSettings((str(log),), "beginning", state, MappingOptions(), export)
-    with running_tail(options, Announcer(lambda line: None), stop) as running:
-        thread = threading.Thread(target=running.run, args=(stop,))
-        thread.start()
+    """Has the command follow a log until `count` spans have come."""
+    options = ["--from", "beginning", "--state-dir", str(state), "--endpoint", receiver.endpoint]
+    with subprocess.Popen([sys.executable, "-m", "otel_bridge", "tail", str(log), *options]) as process:
         try:
-            receiver.wait_for(lambda r: len(r.spans) >= count)
+            receiver.wait_for(lambda r: len(r.spans) >= count, timeout_s=60)
         finally:
-            stop.set()
-            running.wake.set()
-            thread.join()
+            process.terminate()
 
 
 @EVERY_RECORDING
