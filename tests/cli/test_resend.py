@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,36 +10,13 @@ from click.testing import CliRunner
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from otel_bridge.cli.resend import PATIENCE_S, Resending, command, halves
-from otel_bridge.export.dead_letters import DeadLetter, DeadLetters
-from otel_bridge.export.encode import RequestEncoder, SpanEncoder
+from otel_bridge.export.dead_letters import DeadLetters
+from otel_bridge.export.encode import SpanEncoder
 from otel_bridge.export.reply import HttpReply, NoReply, Reply
-from otel_bridge.export.resource import Resource, Scope
-from otel_bridge.sessions.span import Span, SpanKind
-from otel_bridge.state.place import DEAD_LETTERS
 from otel_bridge.state.store import StateStore
 from otel_bridge.testing import CannedReply, Receiver, Request, decode_spans
+from tests.cli.letters import REQUEST, bury, span
 from tests.cli.running import run
-
-REQUEST = RequestEncoder(Resource({"service.name": "then"}), Scope())
-
-
-def span(number: int) -> Span:
-    """A span; its name says which."""
-    return Span(1, number, 0, f"span {number}", SpanKind.SERVER, 1, 2, {"a": "b"})
-
-
-def bury(folder: Path, *letters: Sequence[int], refused_count: int = 1) -> DeadLetters:
-    """Dead letters with the spans of these numbers, as a bridge leaves them."""
-    dead_letters = DeadLetters(folder / DEAD_LETTERS)
-    encoder = SpanEncoder()
-    dead_letters.add(
-        [
-            DeadLetter(tuple(encoder.encode(span(n)) for n in numbers), refused_count, "HTTP 400", "bad", 0.0)
-            for numbers in letters
-        ],
-        REQUEST,
-    )
-    return dead_letters
 
 
 def left(dead_letters: DeadLetters) -> list[list[str]]:

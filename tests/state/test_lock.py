@@ -6,8 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,26 +14,7 @@ import pytest
 from otel_bridge.errors import StateError
 from otel_bridge.state.lock import LOCK, FolderLock, Holder, holder_of
 from otel_bridge.state.store import StateStore
-
-HOLD = """
-import sys
-from pathlib import Path
-from otel_bridge.state.store import StateStore
-with StateStore.open(Path(sys.argv[1])):
-    print("held", flush=True)
-    sys.stdin.read()
-"""
-
-
-@contextmanager
-def other_bridge(folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """A process that has the folder, until its standard input ends."""
-    arguments = [sys.executable, "-c", HOLD, str(folder)]
-    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "held\n"
-        yield process
-        process.kill()
+from tests.state.processes import other_bridge
 
 
 def test_second_bridge_is_told_which_process_has_the_folder(tmp_path: Path) -> None:

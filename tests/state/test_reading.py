@@ -14,7 +14,7 @@ from otel_bridge.state.place import DATABASE
 from otel_bridge.state.reading import OpenSession, read_state
 from otel_bridge.state.store import StateStore
 from tests.state.commits import changes, checkpoint, ended_session, open_session
-from tests.state.test_lock import other_bridge
+from tests.state.processes import other_bridge
 
 
 def test_folder_without_state_gives_nothing_and_stays_as_it_is(tmp_path: Path) -> None:
