@@ -30,5 +30,12 @@ class Signals:
             return b""
 
 
+    def close(self) -> None:
+        """Stop noting signals; their handlers stay."""
+        signal.set_wakeup_fd(-1)
+        os.close(self.descriptor)
+        os.close(self._written)
+
+
 def _note(number: int, frame: FrameType | None) -> None:
     """The signal is in the pipe; this is only here because Python writes it there for signals with a handler alone."""
