@@ -24,6 +24,8 @@ from otel_bridge.sessions.attributes import MappingOptions
 from otel_bridge.sessions.saved import restore
 from otel_bridge.settings import ExportSettings
 from otel_bridge.sources import Checkpoint, Follower, Start
+from otel_bridge.sources.processes import Holders
+from otel_bridge.sources.watching import Watcher
 from otel_bridge.state.place import DEAD_LETTERS, state_folder
 from otel_bridge.state.store import StateStore
 
@@ -49,7 +51,8 @@ def running_tail(settings: TailSettings, announcer: Announcer, stop: threading.E
     """
     folder = state_folder(settings.state_dir)
     with StateStore.open(folder) as store:
-        follower = _follower(settings)
+        holders = Holders()
+        follower = _follower(settings, holders)
         committer = Committer(store, follower.release, announcer, time.time)
         transport = transport_for(settings.export)
         if transport.proxy:
@@ -63,9 +66,10 @@ def running_tail(settings: TailSettings, announcer: Announcer, stop: threading.E
             on_bulletin=lambda bulletin: announcer.once(bulletin.text),
         )
         committer.delivery, committer.endpoint = delivery, transport.endpoint
-        tail = Tail(follower, stage, delivery, committer, announcer, settings.mapping.idle_timeout_ms)
+        tail = Tail(follower, stage, delivery, committer, announcer, settings.mapping.idle_timeout_ms, holders)
         _restore(tail, store, settings.mapping, folder)
-        looking = threading.Thread(target=_look, args=(tail, stop), name="looking", daemon=True)
+        watcher = Watcher(follower, tail.wake.set)
+        looking = threading.Thread(target=watcher.run, args=(stop,), name="looking", daemon=True)
         looking.start()
         try:
             yield tail
@@ -79,13 +83,13 @@ def running_tail(settings: TailSettings, announcer: Announcer, stop: threading.E
             announcer.flush(final=True)
 
 
-def _follower(settings: TailSettings) -> Follower:
+def _follower(settings: TailSettings, holders: Holders) -> Follower:
     start = Start(settings.start) if settings.start else Start.AUTO
     if settings.paths:
-        return Follower(settings.paths, start=start)
-    from otel_bridge.sources.discovery import default_places
+        return Follower(settings.paths, start=start, in_use=holders.in_use)
+    from otel_bridge.sources.discovery import DefaultPlaces
 
-    return Follower(default_places, start=start)
+    return Follower(DefaultPlaces(holders), start=start, in_use=holders.in_use)
 
 
 def _restore(tail: Tail, store: StateStore, options: MappingOptions, folder: Path) -> None:
@@ -100,10 +104,3 @@ def _restore(tail: Tail, store: StateStore, options: MappingOptions, folder: Pat
             f"the state in {folder} cannot be read: {error}",
             "move the folder away to begin anew: what was delivered before will be sent again",
         ) from error
-
-
-def _look(tail: Tail, stop: threading.Event) -> None:
-    while not stop.is_set():
-        if tail.follower.look():
-            tail.wake.set()
-        stop.wait(0.05)

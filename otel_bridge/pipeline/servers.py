@@ -7,10 +7,10 @@ with this file open, can be said to have ended.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import Enum
 
-from otel_bridge.sources.processes import Process, is_alive
+from otel_bridge.sources.processes import Process, has_ended
 
 
 class Writers(Enum):
@@ -37,20 +37,20 @@ class LogWriters:
         """Looks at the processes once more; ENDED is said once for those that were seen."""
         if not self.seen:
             return Writers.UNKNOWN
-        if any(is_alive(process) for process in self.seen):
+        if not all(has_ended(process) for process in self.seen):
             return Writers.ALIVE
         self.seen.clear()
         return Writers.ENDED
 
-    def to_json(self) -> list[list[int]]:
+    def to_json(self) -> list[dict[str, object]]:
         """What was seen, as JSON values."""
-        return [[process.pid, process.start_time] for process in sorted(self.seen)]
+        return [asdict(process) for process in sorted(self.seen, key=lambda process: process.pid)]
 
     @classmethod
     def from_json(cls, saved: object) -> LogWriters:
-        """The inverse of `to_json`; None, which logs have that nobody was seen to write, is empty. Raises TypeError."""
+        """The inverse of `to_json`; None is empty: nobody was seen. Raises TypeError or ValueError."""
         if saved is None:
             return cls()
         if not isinstance(saved, list):
             raise TypeError("the writers of a log are no list")
-        return cls({Process(int(pid), int(start_time)) for pid, start_time in saved})
+        return cls({Process.from_json(process) for process in saved})

@@ -22,7 +22,7 @@ from otel_bridge.pipeline.servers import LogWriters, Writers
 from otel_bridge.sessions.log_mapping import LogMapping
 from otel_bridge.sessions.span import Span
 from otel_bridge.sources import ChainStatistics, Follower, Notice
-from otel_bridge.sources.processes import holders
+from otel_bridge.sources.processes import Holders
 from otel_bridge.state.commit import Commit, Counts, RunStatus
 
 READ_BYTES = 1 << 20
@@ -42,6 +42,7 @@ class Tail:
     committer: Committer
     announcer: Announcer
     idle_timeout_ms: int
+    holders: Holders = field(default_factory=Holders)
     unix_s: Callable[[], float] = time.time
     monotonic_s: Callable[[], float] = time.monotonic
     wake: threading.Event = field(default_factory=threading.Event)
@@ -128,11 +129,9 @@ class Tail:
             for chain, log in self.stage.logs.items()
             if log.mapping.sessions and chain in followed and not self._writers_of(chain).seen
         }
-        if unknown:
-            holding = holders([key for files in unknown.values() for key in files])
-            for chain, files in unknown.items():
-                if self._writers_of(chain).saw(process for key in files for process in holding[key]):
-                    self.stage.logs[chain].changed = True
+        for chain, files in unknown.items():
+            if self._writers_of(chain).saw(one for key in files for one in self.holders.holders(key) or ()):
+                self.stage.logs[chain].changed = True
 
     def _ended(self, chain: str, mapping: LogMapping, is_followed: bool) -> list[Span]:
         if is_followed and self._writers_of(chain).state() is Writers.ENDED:

@@ -1,0 +1,48 @@
+"""The backend is away for as long as it takes to rotate the log all the way round."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from otel_bridge.testing import Receiver
+from tests.faults.spans import expected, wait_for_all
+from tests.faults.writing import KEPT_FILES, RotatingWriter
+from tests.real.bridge import TailProcess
+from tests.real.ports import reserve_port
+from tests.waiting import wait_until
+
+
+def resident_bytes(pid: int) -> int:
+    """How much memory a process has in RAM."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    raise AssertionError(f"process {pid} has no memory")
+
+
+def test_what_was_rotated_away_during_an_outage_is_delivered_after_it(tmp_path: Path) -> None:
+    """Files that have no name any more are kept open until read, and memory stays where it was."""
+    receiver = Receiver(port=reserve_port())
+    writer = RotatingWriter(tmp_path / "logs", max_bytes=100_000, lines_per_second=2_000)
+    with (
+        TailProcess(tmp_path / "bridge", writer.log, "--from", "beginning", "--endpoint", receiver.endpoint) as bridge,
+        receiver,
+    ):
+        # at this pace three files are gone in a second: what was rotated away before the bridge looked is nobody's
+        wait_until((bridge.state_dir / "state.db").exists, "the bridge is up")
+        with writer:
+            wait_until(lambda: receiver.spans, "delivery began")
+            before = len(receiver.spans)
+            receiver.close()
+            assert bridge.process is not None
+            began = writer.rotations
+            wait_until(lambda: writer.rotations >= began + 1, "the outage began")
+            at_first = resident_bytes(bridge.process.pid)
+            wait_until(lambda: writer.rotations > began + 3 * KEPT_FILES, "the log was rotated all the way round", 120)
+            grown = resident_bytes(bridge.process.pid) - at_first
+            writer.finish()
+            with receiver:
+                wait_for_all(receiver, expected(writer.whole), 60)
+            assert len(receiver.spans) > before
+            assert grown < 20_000_000
+            assert "lost" not in bridge.output.replace("nothing is lost", "")
