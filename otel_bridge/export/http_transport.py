@@ -13,7 +13,6 @@ import socket
 import ssl
 import time
 import zlib
-from collections.abc import Iterator
 from http.client import BadStatusLine, IncompleteRead, RemoteDisconnected
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -194,10 +193,10 @@ def _cause(error: BaseException) -> str:
     return ""
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and everything that it was made from, the innermost first."""
+def _chain(error: BaseException) -> list[BaseException]:
+    """The error and everything that it was made from."""
     met: list[BaseException] = [error]
     for outer in met:
         inner = [outer.__cause__, outer.__context__, getattr(outer, "reason", None), *outer.args]
         met += [one for one in inner if isinstance(one, BaseException) and not any(one is other for other in met)]
-    return reversed(met)
+    return met

@@ -21,6 +21,7 @@ def test_an_outage() -> None:
         said += [(now_s - 1000.0, one.text) for one in board.take(float(now_s), 1024, now_s - 995.0)]
     board.succeed()
     said += [(200.0, one.text) for one in board.take(1200.0, 0, 0.0)]
+    board.succeed()
     said += [(201.0, one.text) for one in board.take(1300.0, 0, 0.0)]
 
     start = "delivery to http://backend/v1/traces waits"

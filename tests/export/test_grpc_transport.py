@@ -77,19 +77,27 @@ def test_body_arrives_as_it_is() -> None:
     assert metadata["x-team"] == "a b"
 
 
-def test_compression() -> None:
-    """OTEL_EXPORTER_OTLP_COMPRESSION=gzip packs the message; the server unpacks it."""
+@pytest.mark.parametrize(("name", "expected"), [("gzip", grpc.Compression.Gzip), ("none", None)])
+def test_compression(monkeypatch: pytest.MonkeyPatch, name: str, expected: grpc.Compression | None) -> None:
+    """OTEL_EXPORTER_OTLP_COMPRESSION makes the channel pack its messages; the server unpacks them."""
     arrived: list[bytes] = []
+    chosen: list[object] = []
+    make_channel = grpc.insecure_channel
+
+    def recorded(target: str, options: object, compression: object) -> grpc.Channel:
+        chosen.append(compression)
+        return make_channel(target, options, compression)  # type: ignore[arg-type]
 
     def answer(body: bytes, context: grpc.ServicerContext) -> bytes:
         arrived.append(body)
         return b""
 
+    monkeypatch.setattr(grpc, "insecure_channel", recorded)
     with grpc_server(answer) as target:
-        reply = send(grpc_settings(f"http://{target}", {"OTEL_EXPORTER_OTLP_COMPRESSION": "gzip"}))
+        reply = send(grpc_settings(f"http://{target}", {"OTEL_EXPORTER_OTLP_COMPRESSION": name}))
 
     assert reply == GrpcReply("OK")
-    assert arrived == [BODY]
+    assert (arrived, chosen) == ([BODY], [expected])
 
 
 @pytest.mark.parametrize(
@@ -242,3 +250,13 @@ def test_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (far.proxy, near.proxy) == ("http://127.0.0.1:1", "")
     far.close()
     near.close()
+
+
+def test_loopback_goes_direct(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy from the environment is not asked for this machine's own ports."""
+    for name in ("http_proxy", "https_proxy", "grpc_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    monkeypatch.delenv("no_proxy", raising=False)
+
+    with grpc_server(lambda body, context: b"") as target:
+        assert send(grpc_settings(f"http://{target}")) == GrpcReply("OK")
