@@ -13,7 +13,7 @@ import socket
 import ssl
 import time
 import zlib
-from http.client import BadStatusLine, IncompleteRead, RemoteDisconnected
+from http.client import BadStatusLine, HTTPException, IncompleteRead, RemoteDisconnected
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -130,13 +130,12 @@ class _Session(requests.Session):
                 break
         for secret in self._secrets:
             body = body.replace(secret, b"...")
-        location = response.headers.get("Location", "")
         return HttpReply(
             status=response.status_code,
             content_type=response.headers.get("Content-Type", ""),
             body=body,
             retry_after=response.headers.get("Retry-After", ""),
-            location=without_user_info(urljoin(str(response.url), location)) if location else "",
+            location=_target(response),
             received_unix_s=time.time(),
         )
 
@@ -151,6 +150,15 @@ class _Session(requests.Session):
         if isinstance(error, exceptions.ProxyError):
             return NoReply(f"the proxy: {cause}")
         return NoReply(cause)
+
+
+def _target(response: requests.Response) -> str:
+    """Where a redirect points to, as far as it may be shown."""
+    location = response.headers.get("Location", "")
+    try:
+        return without_user_info(urljoin(response.url, location)) if location else ""
+    except ValueError:  # no URL
+        return ""
 
 
 def _unchanged(request: requests.PreparedRequest) -> requests.PreparedRequest:
@@ -184,6 +192,8 @@ def _cause(error: BaseException) -> str:
                 return "the answer is not HTTP (a gRPC port wants --protocol grpc)"
             case IncompleteRead() | urllib3.exceptions.IncompleteRead():
                 return "the connection was closed in the middle of the answer"
+            case HTTPException():
+                return f"the answer cannot be read ({inner})"
             case urllib3.exceptions.DecodeError():
                 return "the answer cannot be unpacked"
             case TimeoutError():

@@ -150,6 +150,8 @@ def _judge_http(reply: HttpReply) -> Verdict:
     if 300 <= status < 400:
         target = f" to {printable(reply.location)}" if reply.location else ""
         return Misconfigured(f"HTTP {status}, a redirect{target}, which is not followed; give the final address")
+    if status < 200:
+        return Misconfigured(f"{said}; {_CHECK_ADDRESS}")
     if status in _LATER_STATUSES:
         return TryLater(said, retry_after_s(reply.retry_after, reply.received_unix_s))
     if status == 413:

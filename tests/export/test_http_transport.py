@@ -158,6 +158,15 @@ def test_redirect_is_seen(status: int) -> None:
         assert len(receiver.requests) == 1
 
 
+def test_redirect_to_nowhere() -> None:
+    """A redirect whose target is no URL is a redirect all the same."""
+    with Receiver(replies=[CannedReply(302, headers={"Location": "http://[::1"})]) as receiver:
+        reply = send(settings(receiver.endpoint))
+
+        assert isinstance(reply, HttpReply)
+        assert (reply.status, reply.location) == (302, "")
+
+
 @pytest.mark.parametrize("status", [400, 401, 413, 429, 500, 503])
 def test_errors_are_sent_once(status: int) -> None:
     """The SDK's own retries stay away: each `send` is one request, whatever the status."""
@@ -200,6 +209,7 @@ def test_long_answers_are_cut() -> None:
             b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n20\r\nhalf",
             "the connection was closed in the middle of the answer",
         ),
+        (b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 200, "the answer cannot be read (got more than 100 headers)"),
         (b"\x00\x00\x12\x04\x00\x00\x00\x00\x00\x00", "the answer is not HTTP (a gRPC port wants --protocol grpc)"),
         (
             b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\nhalf",
