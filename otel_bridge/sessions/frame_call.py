@@ -46,7 +46,7 @@ class Home:
     common: Mapping[str, AttributeValue]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class FrameCall:
     """A `tools/call` that passed.
 

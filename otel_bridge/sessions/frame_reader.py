@@ -23,7 +23,7 @@ from otel_bridge.sessions.ids import canonical_json
 from otel_bridge.sessions.redaction import redact, redact_text
 from otel_bridge.sessions.trace_context import trace_context
 
-MAX_IN_FLIGHT = 10_000
+MAX_IN_FLIGHT = 1_000
 """Calls that are waited for at once; beyond that the oldest is given up, so that memory stays flat."""
 
 _ID = rb'"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)'
