@@ -116,6 +116,9 @@ class _Session(requests.Session):
         fine.status_code = 200
         return fine
 
+    def get_redirect_target(self, resp: requests.Response) -> None:
+        """No target: else a session reads the whole body of a redirect, and its target, even when it does not follow."""
+
     def merge_environment_settings(self, *args: Any, **kwargs: Any) -> Any:
         settings = super().merge_environment_settings(*args, **kwargs)
         if self._is_direct:
