@@ -117,7 +117,7 @@ class _Session(requests.Session):
         return fine
 
     def get_redirect_target(self, resp: requests.Response) -> None:
-        """No target: else a session reads the whole body of a redirect, and its target, even when it does not follow."""
+        """No target: else a session reads a redirect's whole body and its target, even when it does not follow."""
 
     def merge_environment_settings(self, *args: Any, **kwargs: Any) -> Any:
         settings = super().merge_environment_settings(*args, **kwargs)
