@@ -132,6 +132,13 @@ PARTS: dict[str, Part] = {
         BuiltPart(
             "server", ("node", "npm"), (NPM_CI,), "node_modules/@debugmcp/mcp-debugger/dist/cli.mjs", "a few seconds"
         ),
+        BuiltPart(
+            "everything",
+            ("node", "npm"),
+            (NPM_CI,),
+            "node_modules/@modelcontextprotocol/server-everything/dist/index.js",
+            "a few seconds",
+        ),
         BuiltPart("winston", ("node", "npm"), (NPM_CI,), "node_modules/winston/package.json", "a few seconds"),
         DebianPart("logrotate"),
         DebianPart("prometheus"),
