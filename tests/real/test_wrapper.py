@@ -1,0 +1,192 @@
+"""The real server behind `otel-bridge run`, driven by the real client."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from otel_bridge.sessions.ids import trace_id_of_session
+from otel_bridge.sessions.span import Span
+from otel_bridge.testing import Receiver
+from tests.calls import Call
+from tests.matching import call_spans, match
+from tests.real.bridge import COMMAND
+from tests.real.debug_client import FACT, FACT_RETURN, DebugClient
+from tests.real.jaeger import Jaeger
+from tests.real.parts import part
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.real("server")
+
+PROGRAMS = Path(__file__).parent / "programs"
+TEE = (sys.executable, str(PROGRAMS / "tee.py"))
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """A backend."""
+    with Receiver() as backend:
+        yield backend
+
+
+def wrapped(endpoint: str, state: Path, *options: str) -> Callable[[list[str]], list[str]]:
+    """Puts `otel-bridge run` before a command."""
+    words = [*COMMAND, "run", "--endpoint", endpoint, "--state-dir", str(state), *options, "--"]
+    return lambda command: [*words, *command]
+
+
+def debug(client: DebugClient) -> str:
+    """What an agent does: breakpoints, steps, values, mistakes, three evaluations at once. Returns the session id."""
+    session_id = client.run_to_breakpoint("wrapped")
+    client.call("set_breakpoint", sessionId=session_id, file=str(FACT), line=FACT_RETURN, condition="n == 2")
+    client.call("evaluate_expression", sessionId=session_id, expression="nope + 1")
+    client.gather(
+        ("evaluate_expression", {"sessionId": session_id, "expression": f"{number} * 2"}) for number in range(3)
+    )
+    client.call("step_over", sessionId=session_id)
+    client.wait_paused(session_id)
+    client.call("no_such_tool", sessionId=session_id)
+    client.call("list_debug_sessions")
+    client.call("get_stack_trace", sessionId="00000000-dead-beef-0000-000000000000")
+    client.call("close_debug_session", sessionId=session_id)
+    return session_id
+
+
+def named(spans: list[Span], name: str) -> list[Span]:
+    """The spans of that name."""
+    return [span for span in spans if span.name == name]
+
+
+def has_lifetime(receiver: Receiver) -> bool:
+    """Whether a session has ended."""
+    return bool(named(receiver.spans, "debug_session lifetime"))
+
+
+def check_record(spans: list[Span], calls: list[Call]) -> None:
+    """Every call is one span with the client's end and outcome, and there is no other."""
+    matches, more = match(calls, call_spans(spans))
+
+    assert more == []
+    for found in matches:
+        assert found.span is not None, found.call
+        assert found.end_error_ms is None or found.end_error_ms < 50
+        assert found.span.failed == (bool(found.call.error) or found.call.success is False)
+
+
+def test_spans_equal_the_clients_record(receiver: Receiver, tmp_path: Path) -> None:
+    """Each call once, with states and events from the log; nothing is left behind when all is delivered."""
+    state = tmp_path / "state"
+    with DebugClient(tmp_path / "server", log_file=None, wrapped=wrapped(receiver.endpoint, state)) as client:
+        session_id = debug(client)
+        receiver.wait_for(has_lifetime)
+    wait_until(lambda: not list(state.glob("runs/*")), "the run's folder is removed")
+
+    spans = receiver.spans
+    check_record(spans, client.calls)
+    trace = [span for span in spans if span.trace_id == trace_id_of_session(session_id)]
+    assert {"debuggee initializing", "debuggee paused", "debuggee running"} <= {span.name for span in trace}
+    (breakpoint_set, *_) = named(trace, "tools/call set_breakpoint")
+    assert [event.name for event in breakpoint_set.events] == ["debug.breakpoint.set"]
+    (create,) = named(trace, "tools/call create_debug_session")
+    (root,) = named(trace, "debug_session python")
+    assert create.start_ns // 1_000_000 == root.start_ns // 1_000_000
+    assert create.attributes["network.transport"] == "pipe"
+    assert create.attributes["mcp.protocol.version"]
+    assert create.attributes["mcp.client.name"] == "mcp"
+    (lifetime,) = named(trace, "debug_session lifetime")
+    in_session = [call for call in client.calls if session_id in (call.session_id, call.created_session_id)]
+    assert lifetime.attributes["debug.session.calls"] == len(in_session)
+    assert len(receiver.arrived) == len(spans)
+
+
+@pytest.mark.real("jaeger")
+def test_jaeger_has_nothing_against_it(jaeger: Jaeger, tmp_path: Path) -> None:
+    """No broken parent, no doubled id, no clock to adjust."""
+    prefix = wrapped(jaeger.http_endpoint, tmp_path / "state")
+    with DebugClient(tmp_path / "server", log_file=None, wrapped=prefix) as client:
+        session_id = debug(client)
+    trace_id = f"{trace_id_of_session(session_id):032x}"
+    jaeger.wait_for(
+        trace_id, lambda spans: any(span["operationName"] == "debug_session lifetime" for span in spans), "it is closed"
+    )
+
+    assert jaeger.warnings(trace_id) == []
+
+
+def test_bytes_are_equal_before_and_behind_the_pump(receiver: Receiver, tmp_path: Path) -> None:
+    """In the same run, in both directions; and a child that plays it back gives the same with and without us."""
+    inner, outer = tmp_path / "inner", tmp_path / "outer"
+    prefix = wrapped(receiver.endpoint, tmp_path / "state")
+    with DebugClient(
+        tmp_path / "server",
+        log_file=None,
+        wrapped=lambda command: [*TEE, str(outer), *prefix([*TEE, str(inner), *command])],
+    ) as client:
+        debug(client)
+
+    for way in ("in", "out"):
+        assert (outer / way).read_bytes() == (inner / way).read_bytes()
+    assert (outer / "out").stat().st_size > 10_000
+
+    received = tmp_path / "received"
+    playback = [sys.executable, str(PROGRAMS / "playback.py"), str(inner / "in"), str(inner / "out"), str(received)]
+    sent = (outer / "in").read_bytes()
+    plain = subprocess.run(playback, input=sent, capture_output=True, check=True)
+    behind = subprocess.run(prefix(playback), input=sent, stdout=subprocess.PIPE, check=True)
+    assert behind.stdout == plain.stdout == (inner / "out").read_bytes()
+    assert received.read_bytes() == sent
+
+
+@pytest.mark.parametrize("options", [(), ("--join-caller",)])
+def test_an_instrumented_clients_spans(receiver: Receiver, tmp_path: Path, options: tuple[str, ...]) -> None:
+    """Are linked from the calls, by request id; or are their parents, and the session is linked."""
+    command = wrapped(receiver.endpoint, tmp_path / "state", *options)(["node", str(part("server")), "stdio"])
+    agent = [sys.executable, str(PROGRAMS / "instrumented.py"), *command]
+    done = subprocess.run(agent, capture_output=True, text=True, check=True)
+
+    theirs: dict[str, Any] = {
+        one["attributes"]["jsonrpc.request.id"]: one
+        for one in json.loads(done.stdout.splitlines()[-1])
+        if one["attributes"].get("mcp.method.name") == "tools/call"
+    }
+    ours = {
+        str(span.attributes["jsonrpc.request.id"]): span
+        for span in receiver.spans
+        if span.name.startswith("tools/call ")
+    }
+    assert theirs.keys() == ours.keys()
+    assert len(ours) == 3
+    (root,) = named(receiver.spans, "debug_session python")
+    for request_id, span in ours.items():
+        caller = int(theirs[request_id]["trace_id"], 16), int(theirs[request_id]["span_id"], 16)
+        links = [(link.trace_id, link.span_id) for link in span.links]
+        is_in_session = span.attributes.get("debug.session.id") is not None
+        if options:
+            assert (span.trace_id, span.parent_id) == caller
+            assert links == [(root.trace_id, root.span_id)] * is_in_session
+        else:
+            assert links == [caller]
+            assert (span.parent_id == root.span_id) == is_in_session
+
+
+def test_a_log_file_that_the_user_chose_is_followed_and_kept(receiver: Receiver, tmp_path: Path) -> None:
+    """With what was in it before left alone."""
+    log = tmp_path / "mine.log"
+    old = {"timestamp": 1_700_000_000_000, "message": "session:created", "sessionId": "old", "sessionName": "old"}
+    log.write_text(json.dumps(old) + "\n")
+    state = tmp_path / "state"
+    with DebugClient(tmp_path / "server", log_file=log, wrapped=wrapped(receiver.endpoint, state)) as client:
+        session_id = client.create_session("mine")
+        client.call("close_debug_session", sessionId=session_id)
+        receiver.wait_for(has_lifetime)
+    wait_until(lambda: not list(state.glob("runs/*")), "the run's folder is removed")
+
+    assert log.read_text().count("session:created") == 2
+    assert {span.trace_id for span in receiver.spans} == {trace_id_of_session(session_id)}
+    check_record(receiver.spans, client.calls)
