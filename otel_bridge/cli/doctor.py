@@ -76,10 +76,10 @@ def examine(paths: Sequence[str], state_dir: Path | None, options: dict[str, Any
 
 
 def _default_places() -> Sequence[str]:
-    from otel_bridge.sources.discovery import DefaultPlaces
+    from otel_bridge.sources.discovery import default_places
     from otel_bridge.sources.processes import Holders
 
-    return DefaultPlaces(Holders())()
+    return default_places(Holders())()
 
 
 def tab_separated(findings: Sequence[Finding]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -88,6 +89,17 @@ def mapping_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
+
+
+def dap_option(command: Command) -> Command:
+    """`dap_trace`: where DAP traces lie that are not beside their log."""
+    return click.option(
+        "--dap-trace",
+        type=click.Path(path_type=Path),
+        multiple=True,
+        metavar="PATH",
+        help="A DAP trace (DAP_TRACE=1), or a folder of them, that is not beside its log; may be repeated.",
+    )(command)
 
 
 def export_settings(options: dict[str, Any]) -> ExportSettings:

@@ -6,11 +6,12 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import click
 
-from otel_bridge.cli.options import export_options, export_settings, mapping_options, mapping_settings
+from otel_bridge.cli.options import dap_option, export_options, export_settings, mapping_options, mapping_settings
 from otel_bridge.settings import Exporter
 
 PATIENCE_S = 30.0
@@ -21,6 +22,7 @@ PATIENCE_S = 30.0
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @export_options
 @mapping_options
+@dap_option
 @click.option(
     "--patience",
     type=click.FloatRange(min=0, min_open=True),
@@ -29,7 +31,7 @@ PATIENCE_S = 30.0
     metavar="SECONDS",
     help="How long to go on trying when nothing gets through.",
 )
-def command(paths: tuple[str, ...], patience: float, **options: Any) -> None:
+def command(paths: tuple[str, ...], patience: float, dap_trace: tuple[Path, ...], **options: Any) -> None:
     """Export what files hold, print a line a session with its trace id, and exit.
 
     PATH is a log, a folder of logs, a `.gz` of one, or `-` for standard input. The files of one rotation chain
@@ -46,7 +48,7 @@ def command(paths: tuple[str, ...], patience: float, **options: Any) -> None:
     from otel_bridge.export.resource import Scope
     from otel_bridge.pipeline.announcements import Announcer
     from otel_bridge.pipeline.mapping_stage import MappingStage
-    from otel_bridge.pipeline.replay import Replay
+    from otel_bridge.pipeline.replay import Replay, expects_dap
     from otel_bridge.pipeline.transports import transport_for
     from otel_bridge.view.terminal import print_listing
 
@@ -54,7 +56,7 @@ def command(paths: tuple[str, ...], patience: float, **options: Any) -> None:
     announcer = Announcer(lambda line: click.echo(line, err=True))
     for notice in settings.notices:
         announcer.once(notice)
-    stage = MappingStage(mapping_settings(options), announcer.malformed)
+    stage = MappingStage(mapping_settings(options), announcer.malformed, expects_dap(dap_trace))
     delivery = Delivery(
         transport_for(settings),
         RequestEncoder(settings.resource, Scope()),
@@ -64,7 +66,7 @@ def command(paths: tuple[str, ...], patience: float, **options: Any) -> None:
     )
     replay = Replay(stage, delivery, patience)
     with _progress() as progress:
-        outcome = replay.run(paths, int(time.time() * 1000), progress)
+        outcome = replay.run(paths, int(time.time() * 1000), progress, dap_trace)
     # the console exporter's data has standard output for itself
     listing = sys.stderr if settings.exporter is Exporter.CONSOLE else sys.stdout
     print_listing(replay.tally, listing)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import click
 
-from otel_bridge.cli.options import mapping_options, mapping_settings
+from otel_bridge.cli.options import dap_option, mapping_options, mapping_settings
 from otel_bridge.errors import SourceError
 
 
@@ -19,7 +20,10 @@ from otel_bridge.errors import SourceError
 )
 @click.option("--all", "show_all", is_flag=True, help="Every span; by default a long session is shortened.")
 @mapping_options
-def command(paths: tuple[str, ...], session_id: str | None, show_all: bool, **options: Any) -> None:
+@dap_option
+def command(
+    paths: tuple[str, ...], session_id: str | None, show_all: bool, dap_trace: tuple[Path, ...], **options: Any
+) -> None:
     """Draw the sessions of a log as waterfalls in the terminal; no backend needed.
 
     With several sessions and no --session it draws the first and lists the others.
@@ -32,16 +36,16 @@ def command(paths: tuple[str, ...], session_id: str | None, show_all: bool, **op
     """
     from otel_bridge.pipeline.announcements import Announcer
     from otel_bridge.pipeline.mapping_stage import MappingStage
-    from otel_bridge.pipeline.replay import mapped
+    from otel_bridge.pipeline.replay import expects_dap, mapped
     from otel_bridge.sessions.span import Span
     from otel_bridge.view.terminal import print_listing, print_trace
     from otel_bridge.view.totals import tally
     from otel_bridge.view.waterfall import DEFAULT_MAX_ROWS
 
     announcer = Announcer(lambda line: click.echo(line, err=True))
-    stage = MappingStage(mapping_settings(options), announcer.malformed)
+    stage = MappingStage(mapping_settings(options), announcer.malformed, expects_dap(dap_trace))
     traces: dict[int, list[Span]] = {}
-    for spans in mapped(paths, stage, int(time.time() * 1000), lambda *_: None, lambda _: None):
+    for spans in mapped(paths, stage, int(time.time() * 1000), lambda *_: None, lambda _: None, dap_trace):
         for span in spans:
             traces.setdefault(span.trace_id, []).append(span)
     announcer.flush(final=True)

@@ -11,13 +11,14 @@ from typing import Any
 
 import click
 
-from otel_bridge.cli.options import export_options, export_settings, mapping_options, mapping_settings
+from otel_bridge.cli.options import dap_option, export_options, export_settings, mapping_options, mapping_settings
 
 
 @click.command("tail")
 @click.argument("paths", nargs=-1, metavar="[PATH...]")
 @export_options
 @mapping_options
+@dap_option
 @click.option(
     "--from",
     "start",
@@ -33,7 +34,9 @@ from otel_bridge.cli.options import export_options, export_settings, mapping_opt
     metavar="DIR",
     help="Where to keep what survives a restart. Default: OTEL_BRIDGE_STATE_DIR, else the platform's state folder.",
 )
-def command(paths: tuple[str, ...], start: str | None, state_dir: Path | None, **options: Any) -> None:
+def command(
+    paths: tuple[str, ...], start: str | None, state_dir: Path | None, dap_trace: tuple[Path, ...], **options: Any
+) -> None:
     """Follow logs and export until stopped (Ctrl-C, SIGTERM).
 
     PATH is a log, a folder of logs or a glob in quotes; what is not there yet is looked for again. Without PATH it
@@ -53,7 +56,7 @@ def command(paths: tuple[str, ...], start: str | None, state_dir: Path | None, *
     for notice in export.notices:
         announcer.once(notice)
     stop = threading.Event()
-    settings = TailSettings(paths, start, state_dir, mapping_settings(options), export)
+    settings = TailSettings(paths, start, state_dir, mapping_settings(options), export, dap_trace)
     with running_tail(settings, announcer, stop) as tail:
 
         def on_signal(number: int, frame: FrameType | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from otel_bridge.export.delivery import Delivery
 from otel_bridge.export.encode import RequestEncoder
 from otel_bridge.export.resource import Scope
 from otel_bridge.pipeline.announcements import Announcer
+from otel_bridge.pipeline.dap_traces import DapTraces
 from otel_bridge.pipeline.mapping_stage import MappingStage
 from otel_bridge.pipeline.marks import Committer
 from otel_bridge.pipeline.servers import LogWriters
@@ -41,6 +42,7 @@ class TailSettings:
     state_dir: Path | None
     mapping: MappingOptions
     export: ExportSettings
+    dap_traces: tuple[Path, ...] = ()
 
 
 @contextlib.contextmanager
@@ -52,12 +54,13 @@ def running_tail(settings: TailSettings, announcer: Announcer, stop: threading.E
     folder = state_folder(settings.state_dir)
     with StateStore.open(folder) as store:
         holders = Holders()
-        follower = _follower(settings, holders)
+        traces = DapTraces(settings.dap_traces)
+        follower = _follower(settings, holders, traces)
         committer = Committer(store, follower.release, announcer, time.time)
         transport = transport_for(settings.export)
         if transport.proxy:
             announcer.once(f"exports go through the proxy {transport.proxy}")
-        stage = MappingStage(settings.mapping, announcer.malformed)
+        stage = MappingStage(settings.mapping, announcer.malformed, traces.calls_kept)
         delivery = Delivery(
             transport,
             RequestEncoder(settings.export.resource, Scope()),
@@ -66,7 +69,7 @@ def running_tail(settings: TailSettings, announcer: Announcer, stop: threading.E
             on_bulletin=lambda bulletin: announcer.once(bulletin.text),
         )
         committer.delivery, committer.endpoint = delivery, transport.endpoint
-        tail = Tail(follower, stage, delivery, committer, announcer, settings.mapping.idle_timeout_ms, holders)
+        tail = Tail(follower, stage, delivery, committer, announcer, settings.mapping.idle_timeout_ms, holders, traces)
         _restore(tail, store, settings.mapping, folder)
         watcher = Watcher(follower, tail.wake.set)
         looking = threading.Thread(target=watcher.run, args=(stop,), name="looking", daemon=True)
@@ -83,13 +86,14 @@ def running_tail(settings: TailSettings, announcer: Announcer, stop: threading.E
             announcer.flush(final=True)
 
 
-def _follower(settings: TailSettings, holders: Holders) -> Follower:
+def _follower(settings: TailSettings, holders: Holders, traces: DapTraces) -> Follower:
     start = Start(settings.start) if settings.start else Start.AUTO
-    if settings.paths:
-        return Follower(settings.paths, start=start, in_use=holders.in_use)
-    from otel_bridge.sources.discovery import DefaultPlaces
+    places: Callable[[], Sequence[str]] = lambda: settings.paths  # noqa: E731
+    if not settings.paths:
+        from otel_bridge.sources.discovery import default_places
 
-    return Follower(DefaultPlaces(holders), start=start, in_use=holders.in_use)
+        places = default_places(holders)
+    return Follower(lambda: [*places(), *traces.paths], start=start, in_use=holders.in_use)
 
 
 def _restore(tail: Tail, store: StateStore, options: MappingOptions, folder: Path) -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from otel_bridge.entries.dap import DapMessage, DapReader, traced_session
 from otel_bridge.entries.entry import Malformed, Placed
 from otel_bridge.entries.reader import EntryReader
 from otel_bridge.sessions.attributes import MappingOptions
@@ -35,10 +36,21 @@ class Cut:
 
 
 class MappingStage:
-    """Reads chunks, whichever log they come from. `malformed` is told of each line that is skipped."""
+    """Reads chunks, whichever log they come from. `malformed` is told of each line that is skipped.
 
-    def __init__(self, options: MappingOptions, malformed: Callable[[Malformed], None]) -> None:
+    `dap_calls_kept` says of a log (by path) how many ended calls of a session to remember for its DAP trace; 0 where
+    there can be none.
+    """
+
+    def __init__(
+        self,
+        options: MappingOptions,
+        malformed: Callable[[Malformed], None],
+        dap_calls_kept: Callable[[str], int] = lambda path: 0,
+    ) -> None:
         self._options = options
+        self._dap_calls_kept = dap_calls_kept
+        self._dap_readers: dict[str, DapReader] = {}
         self._malformed = malformed
         self.logs: dict[str, MappedLog] = {}
         self.entries = 0
@@ -59,7 +71,10 @@ class MappingStage:
         return log
 
     def take(self, chunk: Chunk) -> list[Span]:
-        """The spans that these bytes made final."""
+        """The spans that these bytes made final: of a log, or of a session's DAP trace."""
+        traced = traced_session(chunk.path)
+        if traced is not None:
+            return self._take_dap(chunk, traced)
         log = self.log(chunk.chain)
         reader = log.readers.get(chunk.generation)
         if reader is None:
@@ -67,7 +82,9 @@ class MappingStage:
         placed = reader.feed(chunk.data)
         if chunk.ends_generation:
             placed += reader.flush()
-        spans = self._map(log, placed)
+        if not log.mapping.dap_calls_kept:
+            log.mapping.dap_calls_kept = self._dap_calls_kept(chunk.path)
+        spans = [*self._map(log, placed), *log.mapping.place_dap()]
         self._offsets[chunk.generation] = reader.pending_start_byte
         self._last_entry_ms[chunk.generation] = log.mapping.latest_ms
         if chunk.ends_generation:
@@ -88,6 +105,28 @@ class MappingStage:
         self.entries += len(items)
         log.changed = True
         return log.mapping.take(items)
+
+    def _take_dap(self, chunk: Chunk, session_id: str) -> list[Span]:
+        reader = self._dap_readers.get(chunk.generation)
+        if reader is None:
+            reader = self._dap_readers[chunk.generation] = DapReader(chunk.path, start_byte=chunk.start_byte)
+        messages: list[DapMessage] = []
+        for item in reader.feed(chunk.data):
+            if isinstance(item, Malformed):
+                self.flaws[item.flaw] += 1
+                self._malformed(item)
+            else:
+                messages.append(item)
+        self._offsets[chunk.generation] = reader.pending_start_byte
+        self._last_entry_ms[chunk.generation] = messages[-1].time_ms if messages else 0
+        if chunk.ends_generation:
+            del self._dap_readers[chunk.generation]
+            self._ended.append(chunk.generation)
+        log = next((log for log in self.logs.values() if session_id in log.mapping.dap), None)
+        if log is None:
+            return []
+        log.changed = True
+        return log.mapping.take_dap(session_id, messages)
 
     def cut(self) -> Cut:
         """What the spans given out so far account for, since the last cut."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from otel_bridge.export.batches import Batch
@@ -12,9 +13,11 @@ from otel_bridge.export.encode import SpanEncoder
 from otel_bridge.pipeline.mapping_stage import MappingStage
 from otel_bridge.sessions.span import Span
 from otel_bridge.sources import Chunk, order_files, read_blocks
+from otel_bridge.sources.dap_traces import traces_of, trees
 from otel_bridge.view.totals import Tally
 
 STDIN = "-"
+ALL_CALLS = 1 << 30
 
 Progress = Callable[[str, int, int], None]
 """Told of each block: the path, the bytes read of it so far, and its size in bytes (0 when unknown)."""
@@ -35,10 +38,10 @@ class Replay:
         self._encoder = SpanEncoder()
         self._empty: list[str] = []
 
-    def run(self, paths: Iterable[str], now_ms: int, progress: Progress) -> Outcome:
+    def run(self, paths: Iterable[str], now_ms: int, progress: Progress, dap_traces: Sequence[Path] = ()) -> Outcome:
         """Exports all files. Raises SourceError when one can't be read; what was read before it is delivered."""
         try:
-            for spans in mapped(paths, self._stage, now_ms, progress, self._empty.append):
+            for spans in mapped(paths, self._stage, now_ms, progress, self._empty.append, dap_traces):
                 self._submit(spans)
             self._wait(self._delivery.wait_until_done)
         except UndeliveredError:
@@ -78,12 +81,18 @@ class Replay:
 
 
 def mapped(
-    paths: Iterable[str], stage: MappingStage, now_ms: int, progress: Progress, empty: Callable[[str], None]
+    paths: Iterable[str],
+    stage: MappingStage,
+    now_ms: int,
+    progress: Progress,
+    empty: Callable[[str], None],
+    dap_traces: Sequence[Path] = (),
 ) -> Iterator[list[Span]]:
     """The spans of all files, in portions; the files of one rotation chain are one log, oldest first.
 
     `now_ms` is what time it is at the end of the input: what may still live then is given as a snapshot. `-` is the
-    standard input. `empty` is told of each log without a structured entry. Raises SourceError for an unreadable file.
+    standard input. `empty` is told of each log without a structured entry. DAP traces are looked for beside each log
+    and among `dap_traces` (files and folders). Raises SourceError for an unreadable file.
     """
     wanted = list(dict.fromkeys(paths))
     for chain in order_files([path for path in wanted if path != STDIN]):
@@ -91,15 +100,36 @@ def mapped(
         for path in chain.files:
             size_bytes = 0 if path.endswith(".gz") else Path(path).stat().st_size
             yield from _file(stage, chain.name, path, read_blocks(path), size_bytes, progress)
-        yield stage.log(chain.name).mapping.end(now_ms)
+        yield from _dap(stage, chain.name, [*trees(chain.files)], dap_traces)
+        yield _end(stage, chain.name, now_ms)
         if stage.entries == before:
             empty(chain.name)
     if STDIN in wanted:
         before = stage.entries
         yield from _file(stage, STDIN, STDIN, _standard_input(), 0, progress)
-        yield stage.log(STDIN).mapping.end(now_ms)
+        yield from _dap(stage, STDIN, [], dap_traces)
+        yield _end(stage, STDIN, now_ms)
         if stage.entries == before:
             empty("standard input")
+
+
+def expects_dap(given: Iterable[Path]) -> Callable[[str], int]:
+    """For a stage that replays: every ended call is remembered where there is a DAP trace to be read after the log."""
+    has_given = any(True for _ in given)
+    return lambda path: ALL_CALLS if has_given or trees([path]) else 0
+
+
+def _dap(stage: MappingStage, chain: str, roots: list[Path], given: Iterable[Path]) -> Iterator[list[Span]]:
+    for session_id in list(stage.log(chain).mapping.dap):
+        for path in traces_of(session_id, roots, given):
+            yield from _file(stage, path, path, read_blocks(path), 0, lambda *_: None)
+
+
+def _end(stage: MappingStage, chain: str, now_ms: int) -> list[Span]:
+    """The end of a log; a session that may still live keeps to itself what its DAP trace has not settled."""
+    mapping = stage.log(chain).mapping
+    spans = mapping.end(now_ms)
+    return spans + mapping.close_dap([session_id for session_id in mapping.dap if session_id not in mapping.sessions])
 
 
 def _file(
@@ -115,5 +145,5 @@ def _file(
 
 
 def _standard_input() -> Iterator[bytes]:
-    while block := sys.stdin.buffer.read1(1 << 20):
+    while block := os.read(sys.stdin.fileno(), 1 << 20):
         yield block

@@ -16,6 +16,7 @@ from otel_bridge.export.batches import Batch
 from otel_bridge.export.delivery import Delivery
 from otel_bridge.export.encode import SpanEncoder
 from otel_bridge.pipeline.announcements import Announcer
+from otel_bridge.pipeline.dap_traces import DapTraces
 from otel_bridge.pipeline.mapping_stage import Cut, MappingStage
 from otel_bridge.pipeline.marks import Committer, Mark
 from otel_bridge.pipeline.servers import LogWriters, Writers
@@ -43,6 +44,7 @@ class Tail:
     announcer: Announcer
     idle_timeout_ms: int
     holders: Holders = field(default_factory=Holders)
+    traces: DapTraces = field(default_factory=DapTraces)
     unix_s: Callable[[], float] = time.time
     monotonic_s: Callable[[], float] = time.monotonic
     wake: threading.Event = field(default_factory=threading.Event)
@@ -119,8 +121,20 @@ class Tail:
                 ended = self._ended(chain, log.mapping, on_disk is not None)
                 spans += ended
                 log.changed = log.changed or bool(ended)
+        spans += self._check_traces(followed)
         if spans or self.follower.unsaved() or any(log.changed for log in self.stage.logs.values()):
             self._submit(spans)
+
+    def _check_traces(self, followed: Mapping[str, ChainStatistics]) -> list[Span]:
+        """Looks for DAP traces of the sessions, and gives what is final because no more of one will come."""
+        behind = [chain.path for chain in followed.values() if chain.lag_bytes]
+        spans: list[Span] = []
+        for chain, log in self.stage.logs.items():
+            paths = [followed[chain].path] if chain in followed else []
+            final = self.traces.check(log.mapping, paths, behind)
+            spans += final
+            log.changed = log.changed or bool(final)
+        return spans
 
     def _look_for_writers(self, followed: Mapping[str, ChainStatistics]) -> None:
         """Looks who writes the logs with open sessions of which nobody alive is known to."""

@@ -16,6 +16,13 @@ _MAX_BYTES = 65_536
 _SUFFIX = ".claim"
 
 
+def claims_folder() -> Path:
+    """Where this user's claims lie, whatever state folder a bridge has: the platform's folder for run-time files."""
+    import platformdirs
+
+    return platformdirs.user_runtime_path("otel-bridge", ensure_exists=False) / "claims"
+
+
 class Claim:
     """A claim that is held until it is released or this process ends."""
 

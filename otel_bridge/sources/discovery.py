@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from otel_bridge.sources.names import is_log, split, uncompressed
+from otel_bridge.sources.claims import claimed_paths, claims_folder
+from otel_bridge.sources.names import is_log, split
+from otel_bridge.sources.processes import Holders
 
 _LOGS = "node_modules/@debugmcp/logs"
 _PREFIX = "debug-mcp-server"
+_COMMAND = b"mcp-debugger"
+"""What stands in the command line of a running server, however it was started."""
 
 
 def npm_global_roots(environ: Mapping[str, str], home: Path) -> list[Path]:
@@ -49,9 +54,49 @@ def _prefixes_of_npmrc(path: Path) -> list[Path]:
 def default_folders(environ: Mapping[str, str], home: Path, here: Path) -> list[str]:
     """Every folder in which the server may log by default, whether it is there yet or not."""
     folders = [root / _LOGS for root in npm_global_roots(environ, home)]
-    try:
+    with suppress(OSError):
         folders += sorted(home.glob(f".npm/_npx/*/{_LOGS}"))
-    except OSError:
-        pass
     folders += [here / _LOGS, Path(tempfile.gettempdir()) / _PREFIX, Path("/app/logs")]
     return [str(folder) for folder in dict.fromkeys(folders)]
+
+
+class DefaultPlaces:
+    """Where the server logs now: to be given to `Follower` as its patterns, which asks every two seconds.
+
+    What servers hold open comes first; then the default folders that are there. (One that is missing is no pattern
+    yet: its parent need not be watched for it.) What a living wrapper has claimed is left to it.
+    """
+
+    def __init__(
+        self, holders: Holders, environ: Mapping[str, str], home: Path, here: Path, claims: Path | None = None
+    ) -> None:
+        self._claims = claims_folder() if claims is None else claims
+        self._holders = holders
+        self._environ = environ
+        self._home = home
+        self._here = here
+        self._held: dict[str, None] = {}
+
+    def __call__(self) -> Sequence[str]:
+        folders = [folder for folder in default_folders(self._environ, self._home, self._here) if _is_folder(folder)]
+        # Once seen, a log is kept when its server ends: its last lines, or another server, may still come.
+        self._held.update(dict.fromkeys(held_logs(self._holders)))
+        claimed = claimed_paths(self._claims)
+        return [*(path for path in self._held if path not in claimed), *folders]
+
+
+def held_logs(holders: Holders) -> list[str]:
+    """The logs that running servers of this user have open, wherever they lie."""
+    return [path for path in holders.written_paths(_COMMAND) if is_log(split(path)[1])]
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return Path(path).is_dir()
+    except OSError:
+        return False
+
+
+def default_places(holders: Holders) -> DefaultPlaces:
+    """The places of this process's user, environment and working folder."""
+    return DefaultPlaces(holders, os.environ, Path.home(), Path.cwd())

@@ -1,0 +1,35 @@
+"""Where the server writes the DAP trace of a session: `<tree>/<sessionId>/run-<ms>/dap-trace-<sessionId>.ndjson`."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+TREE = "sessions"
+_SAFE_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
+"""An id comes from the log: one with a separator or a wildcard in it must not lead elsewhere."""
+
+
+def trees(logs: Iterable[str]) -> list[Path]:
+    """The session trees that are there: beside each log, and where the specification has it."""
+    specified = Path(tempfile.gettempdir()) / "debug-mcp-server" / TREE
+    candidates = [*(Path(log).parent / TREE for log in logs), specified]
+    return [tree for tree in dict.fromkeys(candidates) if tree.is_dir()]
+
+
+def traces_of(session_id: str, roots: Iterable[Path], given: Iterable[Path] = ()) -> list[str]:
+    """The trace files of a session, oldest run first: in the trees, and among `given` files and folders."""
+    if not _SAFE_ID.fullmatch(session_id):
+        return []
+    name = f"dap-trace-{session_id}.ndjson"
+    found = [path for root in roots for path in root.glob(f"{session_id}/run-*/{name}")]
+    for path in given:
+        found += [path] if path.name == name else path.rglob(name) if path.is_dir() else ()
+    return [str(path) for path in sorted(dict.fromkeys(found), key=_run)]
+
+
+def _run(path: Path) -> tuple[int, str]:
+    run = path.parent.name.removeprefix("run-")
+    return (int(run) if run.isdecimal() and len(run) < 20 else 0), str(path)
