@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from otel_bridge.errors import StateError
+from otel_bridge.sessions.attributes import Capture
 from otel_bridge.state.place import state_folder
 from otel_bridge.wrapper.child import FORWARDED, CannotStartError, Child, end_as
 from otel_bridge.wrapper.command import is_debugger, log_file_of, with_log_file
@@ -39,7 +40,7 @@ def run(
     _keep_standard_descriptors()
     stderr = Stderr()
     signals = Signals(FORWARDED)
-    folder, words = _prepare(command, state_dir, str(options["capture"]), stderr)
+    folder, words = _prepare(command, state_dir, Capture[str(options["capture"]).upper()], stderr)
     try:
         child = Child.start(words)
     except CannotStartError as error:
@@ -75,7 +76,7 @@ def _keep_standard_descriptors() -> None:
 
 
 def _prepare(
-    command: Sequence[str], state_dir: Path | None, capture: str, stderr: Stderr
+    command: Sequence[str], state_dir: Path | None, capture: Capture, stderr: Stderr
 ) -> tuple[RunFolder | None, Sequence[str]]:
     """The folder of this run, and the command with a log file. A server that is no debugger needs neither."""
     if not is_debugger(command):

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from otel_bridge.errors import BridgeError
+from otel_bridge.export.resource import Resource
 from otel_bridge.pipeline.announcements import Announcer
-from otel_bridge.sessions.attributes import Capture
 from otel_bridge.sessions.frame_mapping import FrameMapping, FrameOptions
 from otel_bridge.wrapper.run_folder import RunFolder, dead_runs
 from otel_bridge.wrapper.run_tail import RunSettings, RunTail
@@ -57,10 +57,12 @@ class PickUp:
         if not left.is_private:
             frames = replace(frames, from_ms=left.started_ms, until_ms=self.until_ms)
         # Never more than that run's user allowed, nor than this one's.
-        capture = min(self.settings.mapping.capture, Capture[left.capture])
+        capture = min(self.settings.mapping.capture, left.capture)
         options = replace(self.settings.mapping, capture=capture)
         mapping = FrameMapping(options, frames)
         settings = replace(self.settings, mapping=options, folder=folder.path, log=left.log)
+        if left.resource:
+            settings = replace(settings, resource=Resource(left.resource))
         tail = RunTail.open(settings, mapping, self.announcer)
         try:
             return self._read_to_the_end(tail, mapping)

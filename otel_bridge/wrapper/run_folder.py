@@ -11,12 +11,13 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
 from otel_bridge.errors import StateError
+from otel_bridge.sessions.attributes import Capture
 from otel_bridge.sources.processes import Process, running
 from otel_bridge.state.place import open_own_file, prepare_state_folder, reason
 
@@ -30,14 +31,16 @@ LOG = "server.log"
 class Description:
     """What a later run has to know. `is_private` says that the log lies in the run's folder and belongs to it.
 
-    `capture` is the name of the run's capture level, `server` the server's process, where the system tells of it.
+    `capture` is what the run's user let out, `server` the server's process, where the system tells of it, `resource`
+    what its spans were sent with.
     """
 
     log: Path
     is_private: bool
     started_ms: int
-    capture: str
+    capture: Capture
     server: Process | None = None
+    resource: Mapping[str, str] | None = None
 
     def is_alive(self) -> bool:
         """Whether the server is still there, as far as the system tells."""
@@ -52,7 +55,7 @@ class RunFolder:
         self.lock = lock
 
     @classmethod
-    def create(cls, state_folder: Path, log: Path | None, started_ms: int, capture: str) -> Self:
+    def create(cls, state_folder: Path, log: Path | None, started_ms: int, capture: Capture) -> Self:
         """Make a new run's folder (0700) and lock it. `log` None: the server is to log there.
 
         Raises StateError when that is not possible.
@@ -88,8 +91,9 @@ class RunFolder:
             "log": str(description.log),
             "private": description.is_private,
             "started_ms": description.started_ms,
-            "capture": description.capture,
+            "capture": description.capture.name,
             "server": asdict(description.server) if description.server else None,
+            "resource": dict(description.resource) if description.resource else None,
         }
         new = self.path / f"{DESCRIPTION}.new"
         descriptor = open_own_file(new)
@@ -103,13 +107,14 @@ class RunFolder:
         path = self.path / DESCRIPTION
         try:
             values = json.loads(path.read_bytes())
-            server = values["server"]
+            server, resource = values["server"], values["resource"]
             return Description(
                 Path(values["log"]),
                 bool(values["private"]),
                 int(values["started_ms"]),
-                str(values["capture"]),
+                Capture[values["capture"]],
                 Process.from_json(server) if server else None,
+                {str(name): str(value) for name, value in resource.items()} if resource else None,
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise StateError(

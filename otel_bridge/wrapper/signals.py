@@ -29,7 +29,6 @@ class Signals:
         except BlockingIOError:
             return b""
 
-
     def close(self) -> None:
         """Stop noting signals; their handlers stay."""
         signal.set_wakeup_fd(-1)

@@ -67,7 +67,7 @@ def _serve(values: Mapping[str, Any], inlet: Inlet, announcer: Announcer, stop: 
     folder = RunFolder.inherited(Path(values["folder"]), values["lock"]) if values["folder"] else None
     left = folder.description() if folder else None
     if folder and left:
-        left = replace(left, server=running(values["server"]))
+        left = replace(left, server=running(values["server"]), resource=export.resource.attributes)
         folder.describe(left)
     settings = RunSettings(
         mapping_options,

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from otel_bridge.errors import StateError
+from otel_bridge.sessions.attributes import Capture
 from otel_bridge.sources.processes import running
 from otel_bridge.wrapper.run_folder import DESCRIPTION, RUNS, Description, RunFolder, dead_runs
 
 
 def made(state: Path, log: Path | None = None) -> RunFolder:
     """A new run's folder."""
-    return RunFolder.create(state, log, 1_700_000_000_000, "ARGUMENTS")
+    return RunFolder.create(state, log, 1_700_000_000_000, Capture.ARGUMENTS)
 
 
 def test_a_run_has_a_private_folder_with_the_servers_log(tmp_path: Path) -> None:
@@ -23,7 +24,7 @@ def test_a_run_has_a_private_folder_with_the_servers_log(tmp_path: Path) -> None
     folder = made(tmp_path / "state")
 
     found = folder.description()
-    assert Description(folder.path / "server.log", True, 1_700_000_000_000, "ARGUMENTS") == found
+    assert Description(folder.path / "server.log", True, 1_700_000_000_000, Capture.ARGUMENTS) == found
     assert stat.S_IMODE(folder.path.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.path.iterdir()} == {0o600}
     folder.release()
@@ -72,14 +73,14 @@ def test_a_servers_process_is_known_again(tmp_path: Path) -> None:
     folder = made(tmp_path)
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as server:
         folder.describe(
-            Description(tmp_path / "log", False, 1, "FULL", running(server.pid)),
+            Description(tmp_path / "log", False, 1, Capture.FULL, running(server.pid)),
         )
         assert folder.description().is_alive()
         assert server.stdin is not None
         server.stdin.close()
         server.wait()
     assert not folder.description().is_alive()
-    assert not Description(tmp_path / "log", False, 1, "FULL").is_alive()
+    assert not Description(tmp_path / "log", False, 1, Capture.FULL).is_alive()
     folder.release()
 
 

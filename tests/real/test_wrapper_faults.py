@@ -1,0 +1,188 @@
+"""`otel-bridge run` when something is killed or away: the pipe keeps flowing, and the next run delivers the rest."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from otel_bridge.sessions.ids import trace_id_of_session
+from otel_bridge.testing import Receiver
+from tests.calls import Call
+from tests.matching import call_spans, match
+from tests.real.debug_client import DebugClient
+from tests.real.ports import reserve_port
+from tests.real.test_wrapper import check_record, has_lifetime, named, wrapped
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.real("server")
+
+PUMP, WORKER, SERVER = b"\0run\0--endpoint\0", b"otel_bridge.wrapper.worker", b"cli.mjs\0stdio\0"
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """A backend."""
+    with Receiver() as backend:
+        yield backend
+
+
+def find(folder: Path, what: bytes) -> int | None:
+    """The pid of a process that a client in this folder started; of the server, not the shell around it."""
+    mark = f"OTEL_BRIDGE_TEST_FOLDER={folder}".encode()
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (entry / "cmdline").read_bytes()
+            if what not in command or (what is SERVER and PUMP in command):
+                continue
+            if mark in (entry / "environ").read_bytes().split(b"\0"):
+                return int(entry.name)
+        except (OSError, ValueError):
+            continue
+    return None
+
+
+def kill(folder: Path, what: bytes) -> None:
+    """SIGKILL; returns when it is gone."""
+    pid = wait_until(lambda: find(folder, what), f"{what!r} runs")
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: find(folder, what) != pid, f"{what!r} is gone")
+
+
+def next_run(endpoint: str, state: Path) -> str:
+    """Another run with the same state, of another server, as long as it takes to deliver what is left; what it said."""
+    with subprocess.Popen(
+        wrapped(endpoint, state)(["cat"]), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as run:
+        wait_until(lambda: not runs(state), "the next run has delivered what is left")
+        _, said = run.communicate()
+    return said.decode()
+
+
+def runs(state: Path) -> list[Path]:
+    """The folders of runs that are not done."""
+    return list(state.glob("runs/*"))
+
+
+def check_answered(receiver: Receiver, calls: list[Call]) -> None:
+    """Every call that was answered is one span, however the others ended, and none is there twice."""
+    matches, more = match(calls, call_spans(receiver.spans))
+
+    assert more == []
+    assert all(found.span is not None for found in matches if found.call.end_ms is not None)
+
+
+def test_the_servers_death_ends_its_sessions(receiver: Receiver, tmp_path: Path) -> None:
+    """At once, with the call in flight."""
+    folder, state = tmp_path / "server", tmp_path / "state"
+    with DebugClient(folder, log_file=None, wrapped=wrapped(receiver.endpoint, state)) as client:
+        session_id = client.run_to_breakpoint("killed")
+        in_flight = client.start("evaluate_expression", sessionId=session_id, expression="__import__('time').sleep(60)")
+        wait_until(lambda: find(folder, SERVER), "the server runs")
+        kill(folder, SERVER)
+        in_flight.result()
+        wait_until(lambda: not client.alive, "the wrapper ends with its server")
+    wait_until(lambda: not runs(state), "the run's folder is removed")
+
+    check_record(receiver.spans, client.calls)
+    (lifetime,) = named(receiver.spans, "debug_session lifetime")
+    assert lifetime.trace_id == trace_id_of_session(session_id)
+    assert lifetime.attributes["debug.session.end_reason"] == "not_closed"
+    (evaluate,) = named(receiver.spans, "tools/call evaluate_expression")
+    assert evaluate.attributes["otel_bridge.outcome"] == "unanswered"
+
+
+def test_the_wrappers_death_loses_nothing(receiver: Receiver, tmp_path: Path) -> None:
+    """The server's input ends with it, and so does the server; the worker delivers what it has."""
+    folder, state = tmp_path / "server", tmp_path / "state"
+    with DebugClient(folder, log_file=None, wrapped=wrapped(receiver.endpoint, state)) as client:
+        session_id = client.run_to_breakpoint("orphaned")
+        kill(folder, PUMP)
+        wait_until(lambda: find(folder, SERVER) is None, "the server has ended")
+        wait_until(lambda: not runs(state), "the run's folder is removed")
+
+    check_record(receiver.spans, client.calls)
+    assert named(receiver.spans, "debug_session lifetime")[0].trace_id == trace_id_of_session(session_id)
+
+
+def test_the_workers_death_stops_nothing_and_the_next_run_delivers_the_rest(receiver: Receiver, tmp_path: Path) -> None:
+    """From the log, as `tail` would; what was delivered before is not delivered again."""
+    folder, state = tmp_path / "server", tmp_path / "state"
+    with DebugClient(folder, log_file=None, wrapped=wrapped(receiver.endpoint, state)) as client:
+        session_id = client.create_session("goes on")
+        client.call("list_debug_sessions")
+        receiver.wait_for(lambda r: len(named(r.spans, "tools/call list_debug_sessions")) == 1)
+        kill(folder, WORKER)
+        for _ in range(3):
+            client.call("list_debug_sessions")
+        client.call("close_debug_session", sessionId=session_id)
+    assert "the exporting process has failed" in (folder / "server.stderr").read_text()
+    assert len(runs(state)) == 1
+    assert len(call_spans(receiver.spans)) == 2
+
+    said = next_run(receiver.endpoint, state)
+
+    assert "what 1 earlier run had left is delivered" in said
+    check_answered(receiver, client.calls)
+    (lifetime,) = named(receiver.spans, "debug_session lifetime")
+    assert lifetime.attributes["debug.session.calls"] == 2
+
+
+def test_everything_is_killed_and_the_next_run_delivers_the_rest(receiver: Receiver, tmp_path: Path) -> None:
+    """Also the call that was in flight; and only one later run does it."""
+    folder, state = tmp_path / "server", tmp_path / "state"
+    with DebugClient(folder, log_file=None, wrapped=wrapped(receiver.endpoint, state)) as client:
+        session_id = client.run_to_breakpoint("killed")
+        in_flight = client.start("evaluate_expression", sessionId=session_id, expression="__import__('time').sleep(60)")
+        log = next(state.glob("runs/*/server.log"))
+        wait_until(lambda: '"tool":"evaluate_expression"' in log.read_text(), "the call is logged")
+        for what in (WORKER, PUMP, SERVER):
+            if find(folder, what):
+                kill(folder, what)
+        in_flight.result()
+    assert len(runs(state)) == 1
+
+    next_run(receiver.endpoint, state)
+
+    check_answered(receiver, client.calls)
+    assert len(call_spans(receiver.spans)) == len(client.calls)
+    assert len(named(receiver.spans, "debug_session lifetime")) == 1
+    assert next_run(receiver.endpoint, state) == ""
+
+
+def test_a_backend_that_is_away_gets_it_from_the_next_run(tmp_path: Path) -> None:
+    """Nothing is lost, and the client was not held up."""
+    folder, state = tmp_path / "server", tmp_path / "state"
+    port = reserve_port()
+    with DebugClient(folder, log_file=None, wrapped=wrapped(f"http://127.0.0.1:{port}", state)) as client:
+        session_id = client.create_session("unseen")
+        client.call("close_debug_session", sessionId=session_id)
+    assert len(runs(state)) == 1
+
+    with Receiver(port=port) as receiver:
+        next_run(receiver.endpoint, state)
+        check_answered(receiver, client.calls)
+        assert has_lifetime(receiver)
+
+
+def test_two_runs_at_once(receiver: Receiver, tmp_path: Path) -> None:
+    """Each has state of its own."""
+    state = tmp_path / "state"
+    prefix = wrapped(receiver.endpoint, state)
+    with (
+        DebugClient(tmp_path / "one", log_file=None, wrapped=prefix) as one,
+        DebugClient(tmp_path / "two", log_file=None, wrapped=prefix) as two,
+    ):
+        ids = {client.create_session("at once") for client in (one, two)}
+        assert len(runs(state)) == 2
+        for client, session_id in zip((one, two), sorted(ids), strict=True):
+            client.call("get_stack_trace", sessionId=session_id)
+    wait_until(lambda: not runs(state), "both are done")
+
+    check_answered(receiver, [*one.calls, *two.calls])
+    lifetimes = named(receiver.spans, "debug_session lifetime")
+    assert {span.trace_id for span in lifetimes} == {trace_id_of_session(session_id) for session_id in ids}
