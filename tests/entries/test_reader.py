@@ -85,7 +85,12 @@ one_line = st.sampled_from(
 def test_any_cut_gives_the_same_items(data: bytes, places: list[int]) -> None:
     """However a file is cut into blocks, the reader finds what a loop over its lines finds, at the same places."""
 
-    assert read(cut(data, places), LIMIT_BYTES) == read_line_by_line(data, LIMIT_BYTES)
+    reader = EntryReader("server.log", max_line_bytes=LIMIT_BYTES)
+    placed = [one for block in cut(data, places) for one in reader.feed(block)] + reader.flush()
+
+    assert placed == read_line_by_line(data, LIMIT_BYTES)
+    assert reader.statistics().lines == len(split_at_newlines(data))
+    assert reader.statistics().read_bytes == reader.pending_start_byte == len(data)
 
 
 @pytest.mark.parametrize("recorded", RECORDINGS, ids=lambda recorded: recorded.name)
