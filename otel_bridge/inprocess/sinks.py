@@ -124,7 +124,6 @@ class HostSink:
         return self._counts
 
     def close(self, timeout_s: float) -> None:
-        self.flush(timeout_s)
         try:
             self._target.shutdown()
         except Exception as failure:  # noqa: BLE001, as in `send`

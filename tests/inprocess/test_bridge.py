@@ -19,6 +19,7 @@ from opentelemetry.sdk.trace.export import (
 from otel_bridge import Bridge, BridgeStatistics, SettingError, convert
 from otel_bridge.inprocess import worker
 from otel_bridge.testing import CannedReply, CapturingExporter, Receiver, session_entries
+from otel_bridge.testing.entries import SESSION_ID, START_MS
 from tests.inprocess.programs import lines_of
 from tests.waiting import wait_until
 
@@ -75,11 +76,11 @@ def test_flushing_does_not_wait_for_a_host_that_never_stops() -> None:
     exporter = CapturingExporter()
     is_over = threading.Event()
     with Bridge(exporter) as bridge:
-        feed_session(bridge)
+        feed_session(bridge, is_closed=False)
 
         def go_on() -> None:
             while not is_over.is_set():
-                feed_session(bridge)
+                bridge.feed({"message": "debug:output", "timestamp": START_MS, "sessionId": SESSION_ID, "output": "."})
 
         host = threading.Thread(target=go_on)
         host.start()
@@ -132,7 +133,7 @@ def test_nothing_secret_is_queued() -> None:
     bridge = Bridge(exporter)
     feed_session(bridge)
     assert exporter.is_called.wait(10)
-    bridge.feed({"message": "debug:output", "timestamp": 1_796_071_984_000, "output": SECRET, "token": "abc"})
+    bridge.feed({"message": "debug:output", "timestamp": START_MS, "output": SECRET, "token": "abc"})
     queued = b"".join(bridge._intake._lines)
     exporter.may_go_on.set()
     bridge.close()
@@ -165,9 +166,7 @@ def test_a_full_queue_drops_counts_and_says_so_once(caplog: pytest.LogCaptureFix
     feed_session(bridge)
     assert exporter.is_called.wait(10)
     for number in range(200):
-        bridge.feed(
-            {"message": "debug:output", "timestamp": 1_796_071_984_000, "sessionId": "s", "output": str(number)}
-        )
+        bridge.feed({"message": "debug:output", "timestamp": START_MS, "sessionId": "s", "output": str(number)})
     full = bridge.statistics()
     exporter.may_go_on.set()
     bridge.close()
@@ -205,6 +204,28 @@ def test_entries_after_the_close_are_dropped_and_told_once(caplog: pytest.LogCap
     assert [text for text in caplog.messages if "after the close" in text] == [
         "an entry came after the close; it is dropped, and so are those after it"
     ]
+
+
+def test_there_is_no_waiting_after_the_close() -> None:
+    """What could not be delivered by then will not be."""
+    with Receiver() as receiver:
+        nobody = receiver.endpoint
+    bridge = Bridge(endpoint=nobody)
+    feed_session(bridge)
+    bridge.close(0.1)
+
+    assert not bridge.flush(3600)
+
+
+def test_what_the_settings_have_to_say_is_said(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A variable that is likely meant otherwise is pointed out, once there is something to send."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "10000")
+    with Receiver() as receiver, Bridge(endpoint=receiver.endpoint) as bridge:
+        feed_session(bridge)
+
+    assert any("OTEL_EXPORTER_OTLP_TIMEOUT=10000 is read as seconds" in text for text in caplog.messages)
 
 
 def test_a_bridge_that_was_never_used_costs_no_thread() -> None:
@@ -333,7 +354,7 @@ def _endless() -> list[object]:
 def test_no_object_of_the_host_can_make_it_raise(value: object, caplog: pytest.LogCaptureFixture) -> None:
     """What cannot be written as JSON is counted and said, without showing it."""
     with Bridge(CapturingExporter()) as bridge:
-        bridge.feed({"message": "tool:call", "timestamp": 1_796_071_984_000, "request": value})
+        bridge.feed({"message": "tool:call", "timestamp": START_MS, "request": value})
 
     assert bridge.statistics().malformed == 1
     assert SECRET not in caplog.text
@@ -343,7 +364,7 @@ def test_no_object_of_the_host_can_make_it_raise(value: object, caplog: pytest.L
 def test_an_entry_over_the_line_limit_is_malformed() -> None:
     """As in a file, so that both agree."""
     with Bridge(CapturingExporter()) as bridge:
-        bridge.feed({"message": "debug:output", "timestamp": 1_796_071_984_000, "output": "x" * (1 << 20)})
+        bridge.feed({"message": "debug:output", "timestamp": START_MS, "output": "x" * (1 << 20)})
 
     assert (bridge.statistics().entries, bridge.statistics().malformed) == (0, 1)
 
@@ -383,11 +404,11 @@ def test_an_exporter_that_logs_entries_feeds_no_loop() -> None:
                 bridge.feed(entry)
             return super().export(spans)
 
-    exporter = Chatty()
-    with Bridge(exporter) as bridge:
+    with Bridge(Chatty()) as bridge:
         feed_session(bridge)
+        assert bridge.flush()
 
-    assert bridge.statistics().entries == len(session_entries())
+    assert bridge.statistics()[:3] == (len(session_entries()), 0, 0)
 
 
 @pytest.fixture(autouse=True)

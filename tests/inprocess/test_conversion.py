@@ -27,7 +27,7 @@ def test_lines_may_have_any_form() -> None:
     expected = list(convert(as_bytes))
 
     assert len(expected) == 8
-    assert expected == list(convert([line + b"\r\n" for line in as_bytes]))
+    assert expected == list(convert([b"\0\0" + line + b"\r\n" for line in as_bytes]))
     assert expected == list(convert([line.decode() for line in as_bytes]))
     assert expected == list(convert(ENTRIES))
     assert expected == list(convert([{"message": "prose"}, "", b"\0\0", *as_bytes]))

@@ -116,6 +116,20 @@ def test_configuring_anew_delivers_what_the_old_handler_has(root: logging.Logger
         logger.handlers[0].close()
 
 
+def test_flushing_lets_the_bridges_threads_log(root: logging.Logger) -> None:
+    """`logging.shutdown` flushes with the handler's lock, which the HTTP library's messages would ask for."""
+    root.setLevel(logging.DEBUG)
+    with Receiver() as receiver:
+        root.addHandler(handler := BridgeHandler(endpoint=receiver.endpoint))
+        for entry in session_entries():
+            by_extra(root, entry)
+        handler.acquire()
+        handler.flush()
+        handler.release()
+
+        assert len(receiver.spans) == 8
+
+
 def test_an_option_that_cannot_be_used_names_itself(root: logging.Logger) -> None:
     """The configuration fails with the bridge's own words as the cause."""
     with pytest.raises(ValueError, match="bridge") as error:
@@ -168,7 +182,11 @@ def test_a_formatter_that_fails_is_not_raised() -> None:
     assert handler.bridge.statistics().malformed == 1
 
 
-@pytest.mark.parametrize("formatter", [logging.Formatter("%(levelname)s %(message)s"), json_formatter()])
+class Prose(logging.Formatter):
+    """Writes plain text, and is no plain formatter."""
+
+
+@pytest.mark.parametrize("formatter", [logging.Formatter("%(levelname)s %(message)s"), Prose(), json_formatter()])
 def test_a_formatter_that_writes_no_entry_changes_nothing(formatter: logging.Formatter) -> None:
     """Plain text, as `basicConfig` sets it up, leaves the record itself to be read."""
     exporter = CapturingExporter()

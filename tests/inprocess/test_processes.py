@@ -8,12 +8,14 @@ import subprocess
 import sys
 import textwrap
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from otel_bridge import Span, convert
-from otel_bridge.testing import Receiver, session_entries
+from otel_bridge import Bridge, Span, convert
+from otel_bridge.inprocess import lifetimes
+from otel_bridge.testing import CapturingExporter, Receiver, session_entries
 from tests.export.backends import grpc_server
 from tests.inprocess.programs import lines_of
 
@@ -76,6 +78,20 @@ def test_the_end_of_a_program_delivers_what_it_logged(end: str) -> None:
     assert (arrived(receiver.arrived), done.stdout) == (whole(*sessions), "")
     if "raise" not in end:
         assert done.stderr == ""
+
+
+def test_a_bridge_without_a_handler_is_closed_at_the_end_too() -> None:
+    """Nobody has to call `close`."""
+    program = """
+    bridge = Bridge()
+    for entry in session_entries("s-1", "s-1"):
+        bridge.feed(entry)
+    """
+    with Receiver() as receiver:
+        done = run(PRELUDE + textwrap.dedent(program), receiver.endpoint)
+
+    assert done.stderr == ""
+    assert arrived(receiver.arrived) == whole("s-1")
 
 
 def test_an_open_session_ends_with_its_program() -> None:
@@ -195,23 +211,65 @@ def test_a_child_of_multiprocessing_delivers_at_its_end(method: str, tmp_path: P
     assert arrived(receiver.arrived) == whole("s-parent", "s-child")
 
 
+SERVER = """
+children = []
+for number in range(3):
+    children.append(os.fork())
+    if children[-1] == 0:
+        log(f"s-{number}")
+        sys.exit(0)
+for child in children:
+    assert os.waitpid(child, 0)[1] == 0
+"""
+"""As servers that fork their workers: the parent never logs, each child has a thread and connection of its own."""
+
+
 def test_a_bridge_of_before_the_fork_serves_its_children() -> None:
-    """As in a server that forks its workers: the parent never logs, each child has a connection of its own."""
-    program = """
-    children = []
-    for number in range(3):
-        children.append(os.fork())
-        if children[-1] == 0:
-            log(f"s-{number}")
-            sys.exit(0)
-    for child in children:
-        assert os.waitpid(child, 0)[1] == 0
-    """
+    """What the parent never used, each child can use."""
     with Receiver() as receiver:
-        done = run(HANDLER + textwrap.dedent(program), receiver.endpoint)
+        done = run(HANDLER + SERVER, receiver.endpoint)
 
     assert (done.returncode, done.stderr) == (0, "")
     assert arrived(receiver.arrived) == whole("s-0", "s-1", "s-2")
+
+
+@pytest.mark.parametrize("program", [SERVER, "log('s-parent')" + SERVER])
+def test_grpc_serves_a_process_and_its_forked_children(program: str) -> None:
+    """Each child opens a channel of its own, whether the parent has used its own or not."""
+    bodies: list[bytes] = []
+
+    def keep(body: bytes, _: object) -> bytes:
+        bodies.append(body)
+        return b""
+
+    with grpc_server(keep) as target:
+        done = run(HANDLER + program, f"http://{target}", OTEL_EXPORTER_OTLP_PROTOCOL="grpc")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [name in b"".join(bodies) for name in (b"s-0", b"s-1", b"s-2")] == [True] * 3
+
+
+def test_a_fork_waits_for_a_moment_when_nothing_changes() -> None:
+    """While a process forks, neither the queue nor the mapping can be in the middle of something."""
+
+    def both(bridge: Bridge) -> list[bool]:
+        assert bridge._worker is not None
+        free = []
+        for lock in (bridge._intake.lock, bridge._worker.mapping_lock):
+            free.append(lock.acquire(blocking=False))
+            if free[-1]:
+                lock.release()
+        return free
+
+    with Bridge(CapturingExporter()) as bridge, ThreadPoolExecutor(1) as other:
+        bridge.feed(session_entries()[0])
+        assert bridge.flush()
+        lifetimes._before_fork()
+        during = other.submit(both, bridge).result()
+        lifetimes._after_fork_in_parent()
+        after = other.submit(both, bridge).result()
+
+    assert (during, after) == ([False, False], [True, True])
 
 
 def test_an_entry_in_a_signal_handler_cannot_stop_the_program() -> None:
@@ -258,28 +316,6 @@ def test_ten_thousand_entries_with_a_dead_backend_stall_nobody() -> None:
     said = [line for line in done.stderr.splitlines() if "entries dropped" in line]
     assert (int(done.stdout) > 0) == (len(said) > 0)
     assert len(said) <= 2
-
-
-def test_grpc_serves_a_process_and_its_forked_child() -> None:
-    """The child opens a channel of its own."""
-    bodies: list[bytes] = []
-
-    def keep(body: bytes, _: object) -> bytes:
-        bodies.append(body)
-        return b""
-
-    program = """
-    child = os.fork()
-    log("s-child" if child == 0 else "s-parent")
-    if child:
-        sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-    """
-    with grpc_server(keep) as target:
-        done = run(HANDLER + textwrap.dedent(program), f"http://{target}", OTEL_EXPORTER_OTLP_PROTOCOL="grpc")
-
-    assert (done.returncode, done.stderr) == (0, "")
-    assert b"s-child" in b"".join(bodies)
-    assert b"s-parent" in b"".join(bodies)
 
 
 def test_a_terminated_program_that_exits_by_itself_delivers() -> None:
