@@ -47,6 +47,7 @@ def run(
         stderr.say(str(error))
         if folder:
             folder.remove()
+            folder.release()
         end_as(error.exit_code)
     values = {
         "options": dict(options),
@@ -65,6 +66,8 @@ def run(
         _wait_for(worker, feed, signals)
         if worker.returncode:
             stderr.say(WORKER_GONE)
+    if folder:
+        folder.release()
     end_as(exit_code)
 
 
@@ -87,6 +90,10 @@ def _prepare(
     except StateError as error:
         stderr.say(f"{error}; calls are exported, states of the debugged program are not")
         return None, command
+    try:
+        folder.claim_log()
+    except StateError as error:
+        stderr.say(str(error))
     return folder, command if log else with_log_file(command, folder.description().log)
 
 

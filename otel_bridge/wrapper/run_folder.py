@@ -18,6 +18,7 @@ from typing import Self
 
 from otel_bridge.errors import StateError
 from otel_bridge.sessions.attributes import Capture
+from otel_bridge.sources.claims import Claim, claim, claims_folder
 from otel_bridge.sources.processes import Process, running
 from otel_bridge.state.place import open_own_file, prepare_state_folder, reason
 
@@ -53,6 +54,7 @@ class RunFolder:
     def __init__(self, path: Path, lock: int) -> None:
         self.path = path
         self.lock = lock
+        self._claims: list[Claim] = []
 
     @classmethod
     def create(cls, state_folder: Path, log: Path | None, started_ms: int, capture: Capture) -> Self:
@@ -86,7 +88,7 @@ class RunFolder:
         return cls(path, lock)
 
     def describe(self, description: Description) -> None:
-        """Write down what a later run has to know."""
+        """Write down what a later run has to know. Raises StateError when that is not possible."""
         values = {
             "log": str(description.log),
             "private": description.is_private,
@@ -97,10 +99,13 @@ class RunFolder:
         }
         new = self.path / f"{DESCRIPTION}.new"
         descriptor = open_own_file(new)
-        with os.fdopen(descriptor, "w") as file:
-            file.truncate()
-            json.dump(values, file)
-        new.replace(self.path / DESCRIPTION)
+        try:
+            with os.fdopen(descriptor, "w") as file:
+                file.truncate()
+                json.dump(values, file)
+            new.replace(self.path / DESCRIPTION)
+        except OSError as error:
+            raise StateError(f"cannot write {new}: {reason(error)}", "free some space") from error
 
     def description(self) -> Description:
         """What the run wrote down. Raises StateError when it cannot be read."""
@@ -121,6 +126,19 @@ class RunFolder:
                 f"{path} cannot be read ({type(error).__name__})", f"remove {self.path} if you do not need its log"
             ) from error
 
+    def claim_log(self) -> None:
+        """Keep a `tail` of the default places away from the log, which the server holds open, while this process lives.
+
+        Raises StateError when that is not possible.
+        """
+        folder = claims_folder()
+        try:
+            self._claims.append(claim(folder, [str(self.description().log)]))
+        except OSError as error:
+            raise StateError(
+                f"cannot claim the log in {folder}: {reason(error)}", "a `tail` may export the same sessions again"
+            ) from error
+
     def remove(self) -> None:
         """Remove it with all that lies in it: everything was delivered. Raises StateError when that is not possible."""
         # Under a name that nobody looks for, so that a kill half-way leaves nothing that looks like a run.
@@ -133,6 +151,9 @@ class RunFolder:
 
     def release(self) -> None:
         """Let go of it. Releasing twice is allowed."""
+        for one in self._claims:
+            one.release()
+        self._claims.clear()
         if self.lock >= 0:
             os.close(self.lock)
             self.lock = -1

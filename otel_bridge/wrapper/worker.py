@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from otel_bridge.cli.options import export_settings, mapping_settings
-from otel_bridge.errors import BridgeError
+from otel_bridge.errors import BridgeError, StateError
 from otel_bridge.export.resource import Resource
 from otel_bridge.pipeline.announcements import Announcer
 from otel_bridge.sessions.clip import clip_text
@@ -68,7 +68,11 @@ def _serve(values: Mapping[str, Any], inlet: Inlet, announcer: Announcer, stop: 
     left = folder.description() if folder else None
     if folder and left:
         left = replace(left, server=running(values["server"]), resource=export.resource.attributes)
-        folder.describe(left)
+        try:
+            folder.describe(left)
+            folder.claim_log()  # as the pump does: one of the two may live longer
+        except StateError as error:
+            announcer.once(str(error))
     settings = RunSettings(
         mapping_options,
         export,
@@ -97,8 +101,10 @@ def _serve(values: Mapping[str, Any], inlet: Inlet, announcer: Announcer, stop: 
     pick_up.start()
     is_done = live.run(stop, values["delivery_s"])
     ending.set()
-    if folder and is_done:
-        folder.remove()
+    if folder:
+        if is_done:
+            folder.remove()
+        folder.release()
     pick_up.join(_PICK_UP_S)
 
 

@@ -14,6 +14,7 @@ from otel_bridge.sessions.ids import trace_id_of_session
 from otel_bridge.testing import Receiver
 from tests.calls import Call
 from tests.matching import call_spans, match
+from tests.real.bridge import TailProcess
 from tests.real.debug_client import DebugClient
 from tests.real.ports import reserve_port
 from tests.real.test_wrapper import check_record, has_lifetime, named, wrapped
@@ -186,3 +187,35 @@ def test_two_runs_at_once(receiver: Receiver, tmp_path: Path) -> None:
     check_answered(receiver, [*one.calls, *two.calls])
     lifetimes = named(receiver.spans, "debug_session lifetime")
     assert {span.trace_id for span in lifetimes} == {trace_id_of_session(session_id) for session_id in ids}
+
+
+def test_a_tail_of_the_default_places_leaves_a_runs_log_alone(
+    receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It finds every log that a server holds open, but not that of a server behind the wrapper."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    with (
+        Receiver() as tails,
+        DebugClient(
+            tmp_path / "one",
+            log_file=None,
+            wrapped=wrapped(receiver.endpoint, tmp_path / "state"),
+            env={"XDG_RUNTIME_DIR": str(tmp_path)},
+        ) as behind,
+        DebugClient(tmp_path / "two", log_file=None) as beside,
+    ):
+        ids = [client.create_session("found or not") for client in (behind, beside)]
+        with TailProcess(tmp_path / "bridge", "--endpoint", tails.endpoint):
+            for client, session_id in zip((behind, beside), ids, strict=True):
+                client.call("close_debug_session", sessionId=session_id)
+            tails.wait_for(lambda r: has_trace(r, ids[1]), 30)
+            receiver.wait_for(lambda r: has_trace(r, ids[0]))
+
+        assert not has_trace(tails, ids[0])
+        assert not has_trace(receiver, ids[1])
+
+
+def has_trace(receiver: Receiver, session_id: str) -> bool:
+    """Whether a session has arrived whole."""
+    lifetimes = named(receiver.spans, "debug_session lifetime")
+    return trace_id_of_session(session_id) in [span.trace_id for span in lifetimes]
