@@ -6,6 +6,7 @@
 #   make test-oldest  the tests that need no real part, with the oldest runtime dependencies that are allowed
 #   make test-wheel   builds the wheel, installs it alone, and runs its command
 #   make lint format  checks; rewrites
+#   make docs         writes docs/cli.md from the commands' help
 #   make lock         resolves requirements/ anew
 #   make clean        removes what was made here, not the test parts: they are shared, see tests/real/parts
 
@@ -23,7 +24,7 @@ OLDEST_READY := $(OLDEST)/.ready
 WHEEL := dist/.built
 
 .DELETE_ON_ERROR:
-.PHONY: demo test stack test-faults test-oldest test-wheel bench lint format lock parts venv clean
+.PHONY: demo test stack test-faults test-oldest test-wheel bench lint format lock parts venv docs clean
 
 demo: $(RUNS)
 	@$(BIN)/otel-bridge demo $(ARGS)
@@ -77,6 +78,9 @@ lock: $(READY)
 
 parts: $(READY)
 	@$(BIN)/python tests/real/parts/build.py
+
+docs: $(READY)
+	$(BIN)/python docs/generate.py
 
 venv: $(READY)
 

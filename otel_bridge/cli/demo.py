@@ -93,9 +93,9 @@ def _send(spans: Sequence[Span], export: ExportSettings, announcer: Announcer) -
     from otel_bridge.export.delivery import Delivery
     from otel_bridge.export.encode import RequestEncoder, SpanEncoder
     from otel_bridge.export.resource import Scope
-    from otel_bridge.pipeline.transports import transport_for
+    from otel_bridge.export.transport import open_transport
 
-    transport = transport_for(export)
+    transport = open_transport(export)
     delivery = Delivery(
         transport,
         RequestEncoder(export.resource, Scope()),

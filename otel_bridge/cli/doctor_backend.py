@@ -30,11 +30,11 @@ def check_settings(settings: ExportSettings) -> Iterator[Finding]:
 
 def check_endpoint(settings: ExportSettings) -> Iterator[Finding]:
     """Send an empty request and say what comes back."""
-    from otel_bridge.pipeline.transports import transport_for
+    from otel_bridge.export.transport import open_transport
 
     if settings.exporter is Exporter.CONSOLE:
         return
-    transport = transport_for(settings)
+    transport = open_transport(settings)
     try:
         if transport.proxy:
             yield warn(

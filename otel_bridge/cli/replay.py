@@ -46,10 +46,10 @@ def command(paths: tuple[str, ...], patience: float, dap_trace: tuple[Path, ...]
     from otel_bridge.export.delivery import Delivery
     from otel_bridge.export.encode import RequestEncoder
     from otel_bridge.export.resource import Scope
+    from otel_bridge.export.transport import open_transport
     from otel_bridge.pipeline.announcements import Announcer
     from otel_bridge.pipeline.mapping_stage import MappingStage
     from otel_bridge.pipeline.replay import Replay, expects_dap
-    from otel_bridge.pipeline.transports import transport_for
     from otel_bridge.view.terminal import print_listing
 
     settings = export_settings(options)
@@ -58,7 +58,7 @@ def command(paths: tuple[str, ...], patience: float, dap_trace: tuple[Path, ...]
         announcer.once(notice)
     stage = MappingStage(mapping_settings(options), announcer.malformed, expects_dap(dap_trace))
     delivery = Delivery(
-        transport_for(settings),
+        open_transport(settings),
         RequestEncoder(settings.resource, Scope()),
         None,
         lambda mark: None,

@@ -42,7 +42,7 @@ def command(state_dir: Path | None, **options: Any) -> None:
       otel-bridge resend --exporter console
     """
     from otel_bridge.export.dead_letters import DeadLetters
-    from otel_bridge.pipeline.transports import transport_for
+    from otel_bridge.export.transport import open_transport
     from otel_bridge.settings import Exporter
     from otel_bridge.state.place import DEAD_LETTERS, state_folder
 
@@ -56,7 +56,7 @@ def command(state_dir: Path | None, **options: Any) -> None:
     if not contents.letters:
         click.echo("no refused span is kept: there is nothing to send again")
         return
-    transport = transport_for(settings)
+    transport = open_transport(settings)
     if transport.proxy:
         _say(f"exports go through the proxy {transport.proxy}")
     resending = Resending(transport)

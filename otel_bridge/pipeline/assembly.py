@@ -14,13 +14,13 @@ from otel_bridge.export.dead_letters import DeadLetters
 from otel_bridge.export.delivery import Delivery
 from otel_bridge.export.encode import RequestEncoder
 from otel_bridge.export.resource import Scope
+from otel_bridge.export.transport import open_transport
 from otel_bridge.pipeline.announcements import Announcer
 from otel_bridge.pipeline.dap_traces import DapTraces
 from otel_bridge.pipeline.mapping_stage import MappingStage
 from otel_bridge.pipeline.marks import Committer
 from otel_bridge.pipeline.servers import LogWriters
 from otel_bridge.pipeline.tail import Tail
-from otel_bridge.pipeline.transports import transport_for
 from otel_bridge.sessions.attributes import MappingOptions
 from otel_bridge.sessions.saved import restore
 from otel_bridge.settings import ExportSettings
@@ -57,7 +57,7 @@ def running_tail(settings: TailSettings, announcer: Announcer, stop: threading.E
         traces = DapTraces(settings.dap_traces)
         follower = _follower(settings, holders, traces)
         committer = Committer(store, follower.release, announcer, time.time)
-        transport = transport_for(settings.export)
+        transport = open_transport(settings.export)
         if transport.proxy:
             announcer.once(f"exports go through the proxy {transport.proxy}")
         stage = MappingStage(settings.mapping, announcer.malformed, traces.calls_kept)

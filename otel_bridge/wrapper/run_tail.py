@@ -14,11 +14,11 @@ from otel_bridge.export.dead_letters import DeadLetters
 from otel_bridge.export.delivery import Delivery, Outcome
 from otel_bridge.export.encode import RequestEncoder
 from otel_bridge.export.resource import Resource, Scope
+from otel_bridge.export.transport import open_transport
 from otel_bridge.pipeline.announcements import Announcer
 from otel_bridge.pipeline.mapping_stage import Cut, MappedLog, MappingStage
 from otel_bridge.pipeline.marks import Committer
 from otel_bridge.pipeline.tail import READ_BYTES, Tail
-from otel_bridge.pipeline.transports import transport_for
 from otel_bridge.sessions.attributes import MappingOptions
 from otel_bridge.sessions.frame_mapping import FrameMapping
 from otel_bridge.sessions.frame_saved import frames_to_json, restore_frames
@@ -96,7 +96,7 @@ class RunTail(Tail):
                 store.close()
             raise
         committer = Committer(store, follower.release, announcer, time.time)
-        transport = transport_for(settings.export)
+        transport = open_transport(settings.export)
         delivery = Delivery(
             transport,
             RequestEncoder(settings.resource, Scope()),
