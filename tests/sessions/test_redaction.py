@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -269,11 +270,12 @@ def test_other_types() -> None:
     }
 
 
-def test_too_deep() -> None:
+@pytest.mark.parametrize("wrap", [lambda inner: [inner], lambda inner: {"a": inner}, lambda inner: [{"a": inner}]])
+def test_too_deep(wrap: Callable[[object], object]) -> None:
     """A value nested beyond all reason is hidden from some depth on, and nothing fails."""
-    value: Any = "hunter2"
+    value: object = "hunter2"
     for _ in range(450):
-        value = [{"a": value}]
+        value = wrap(value)
     text = str(redact(value))
 
     assert REDACTED in text
