@@ -1,0 +1,1 @@
+"""What the bridge costs, beside what people would use instead: `make bench`."""
