@@ -247,7 +247,7 @@ def test_stopped_resend_keeps_what_it_did_not_send(tmp_path: Path, monkeypatch: 
                 raise KeyboardInterrupt
             return super().send(body)
 
-    monkeypatch.setattr("otel_bridge.pipeline.transports.transport_for", lambda settings: Interrupted(HttpReply(200)))
+    monkeypatch.setattr("otel_bridge.export.transport.open_transport", lambda settings: Interrupted(HttpReply(200)))
     result = CliRunner().invoke(command, ["--state-dir", str(tmp_path)])
 
     assert result.exit_code == 1

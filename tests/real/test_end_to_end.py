@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -164,10 +165,40 @@ def test_a_server_that_dies_ends_its_sessions_at_once(jaeger: Jaeger, tmp_path: 
 
 
 def _saved(tmp_path: Path) -> str:
-    import sqlite3
-
     path = tmp_path / "bridge" / "state" / "state.db"
     if not path.exists():
         return ""
     with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
         return "\n".join(database.iterdump())
+
+
+def test_dap_requests_are_below_their_calls_in_jaeger(jaeger: Jaeger, tmp_path: Path) -> None:
+    """Where the server wrote a DAP trace, found beside the log while both grow; each inside its parent's time."""
+    log = tmp_path / "logs" / "server.log"
+    log.parent.mkdir()
+    with (
+        TailProcess(tmp_path / "bridge", log, "--endpoint", jaeger.http_endpoint) as bridge,
+        DebugClient(tmp_path / "server", log_file=log, env={"DAP_TRACE": "1"}) as client,
+    ):
+        session_id = debug(client)
+        client.call("close_debug_session", sessionId=session_id)
+        trace_id = f"{trace_id_of_session(session_id):032x}"
+        (path,) = log.parent.glob(f"sessions/{session_id}/run-*/dap-trace-{session_id}.ndjson")
+        messages = [json.loads(line)["payload"] for line in path.read_text().splitlines()]
+        asked = sum(message["type"] == "request" for message in messages)
+        spans = jaeger.wait_for(
+            trace_id,
+            lambda spans: sum(span["operationName"].startswith("dap ") for span in spans) == asked,
+            f"its {asked} DAP requests are there",
+            60,
+        )
+        by_id = {span["spanID"]: span for span in spans}
+        parents = {
+            span["operationName"]: by_id[span["references"][0]["spanID"]]["operationName"]
+            for span in spans
+            if span["operationName"] in ("dap launch", "dap next")
+        }
+
+        assert parents == {"dap launch": "tools/call start_debugging", "dap next": "tools/call step_over"}
+        assert jaeger.warnings(trace_id) == []
+        assert bridge.stop() == 0
