@@ -46,12 +46,11 @@ class BridgeHandler(logging.Handler):
         self.bridge = Bridge(_built(exporter), **options) if bridge is None else bridge
         super().__init__(level)
 
-    def createLock(self) -> None:  # noqa: N802, the standard library's name
-        """Have none: the bridge needs no lock, and `flush` would hold it while the bridge's threads log."""
-        self.lock = None
-
     def handle(self, record: logging.LogRecord) -> bool | logging.LogRecord:  # type: ignore[override]
-        """Filter and emit, without a lock."""
+        """Filter and emit, without the handler's lock: the bridge needs none.
+
+        `logging.shutdown` holds it while it waits in `flush` for the bridge's threads, which may log themselves.
+        """
         passed: bool | logging.LogRecord = self.filter(record)
         if passed:
             self.emit(passed if isinstance(passed, logging.LogRecord) else record)

@@ -19,7 +19,7 @@ from opentelemetry.sdk.trace.export import (
 from otel_bridge import Bridge, BridgeStatistics, SettingError, convert
 from otel_bridge.inprocess import worker
 from otel_bridge.testing import CannedReply, CapturingExporter, Receiver, session_entries
-from otel_bridge.testing.entries import SESSION_ID, START_MS
+from otel_bridge.testing.entries import START_MS
 from tests.inprocess.programs import lines_of
 from tests.waiting import wait_until
 
@@ -80,15 +80,17 @@ def test_flushing_does_not_wait_for_a_host_that_never_stops() -> None:
 
         def go_on() -> None:
             while not is_over.is_set():
-                bridge.feed({"message": "debug:output", "timestamp": START_MS, "sessionId": SESSION_ID, "output": "."})
+                bridge.feed({"message": "[SM _updateSessionState s] State change: a -> b", "timestamp": START_MS})
 
-        host = threading.Thread(target=go_on)
-        host.start()
+        hosts = [threading.Thread(target=go_on) for _ in range(3)]
+        for host in hosts:
+            host.start()
         try:
             assert bridge.flush(20)
         finally:
             is_over.set()
-            host.join()
+            for host in hosts:
+                host.join()
 
 
 def test_statistics_tell_what_became_of_everything() -> None:

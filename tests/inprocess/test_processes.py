@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from otel_bridge import Bridge, Span, convert
-from otel_bridge.inprocess import lifetimes
+from otel_bridge.export.console_transport import ConsoleTransport
+from otel_bridge.inprocess import lifetimes, target
+from otel_bridge.settings import ExportSettings
 from otel_bridge.testing import CapturingExporter, Receiver, session_entries
 from tests.export.backends import grpc_server
 from tests.inprocess.programs import lines_of
@@ -242,8 +244,8 @@ def test_grpc_serves_a_process_and_its_forked_children(program: str) -> None:
         bodies.append(body)
         return b""
 
-    with grpc_server(keep) as target:
-        done = run(HANDLER + program, f"http://{target}", OTEL_EXPORTER_OTLP_PROTOCOL="grpc")
+    with grpc_server(keep) as address:
+        done = run(HANDLER + program, f"http://{address}", OTEL_EXPORTER_OTLP_PROTOCOL="grpc")
 
     assert (done.returncode, done.stderr) == (0, "")
     assert [name in b"".join(bodies) for name in (b"s-0", b"s-1", b"s-2")] == [True] * 3
@@ -270,6 +272,26 @@ def test_a_fork_waits_for_a_moment_when_nothing_changes() -> None:
         after = other.submit(both, bridge).result()
 
     assert (during, after) == ([False, False], [True, True])
+
+
+def test_a_child_makes_a_connection_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What its parent made and never used could still be the parent's to use."""
+    opened: list[object] = []
+
+    def open_transport(settings: ExportSettings) -> ConsoleTransport:
+        opened.append(settings)
+        return ConsoleTransport()
+
+    monkeypatch.setattr(target, "open_transport", open_transport)
+    bridge = Bridge(endpoint="http://localhost:4318")
+    before = len(opened)
+    lifetimes._before_fork()
+    lifetimes._after_fork_in_child()
+    bridge.feed(session_entries()[0])
+    bridge.flush()
+    bridge.close()
+
+    assert (before, len(opened)) == (1, 2)
 
 
 def test_an_entry_in_a_signal_handler_cannot_stop_the_program() -> None:
