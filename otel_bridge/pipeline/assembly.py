@@ -71,11 +71,13 @@ def running_tail(settings: TailSettings, announcer: Announcer, stop: threading.E
         committer.delivery, committer.endpoint = delivery, transport.endpoint
         tail = Tail(follower, stage, delivery, committer, announcer, settings.mapping.idle_timeout_ms, holders, traces)
         _restore(tail, store, settings.mapping, folder)
-        watcher = Watcher(follower, tail.wake.set)
-        looking = threading.Thread(target=watcher.run, args=(stop,), name="looking", daemon=True)
+        # Before anything else: to a tail that knows of no unread bytes every saved log would seem silent.
+        follower.look()
+        looking = _Looking(Watcher(follower, tail.wake.set), tail, stop)
         looking.start()
         try:
             yield tail
+            looking.check()
         finally:
             stop.set()
             looking.join()
@@ -84,6 +86,28 @@ def running_tail(settings: TailSettings, announcer: Announcer, stop: threading.E
             if outcome.left_batches:
                 announcer.once(f"{outcome.left_spans} spans will be sent after the next start: {outcome.reason}")
             announcer.flush(final=True)
+
+
+class _Looking(threading.Thread):
+    """The thread that looks. A mistake in it ends the tail: one that no longer looks would only seem to run."""
+
+    def __init__(self, watcher: Watcher, tail: Tail, stop: threading.Event) -> None:
+        super().__init__(name="looking", daemon=True)
+        self._watcher, self._tail, self._stop_tail = watcher, tail, stop
+        self._failure: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self._watcher.run(self._stop_tail)
+        except BaseException as failure:  # noqa: BLE001, it is raised by `check` in the thread that asks
+            self._failure = failure
+            self._stop_tail.set()
+            self._tail.wake.set()
+
+    def check(self) -> None:
+        """Raises what ended the thread, if anything did."""
+        if self._failure is not None:
+            raise self._failure
 
 
 def _follower(settings: TailSettings, holders: Holders, traces: DapTraces) -> Follower:
@@ -102,6 +126,7 @@ def _restore(tail: Tail, store: StateStore, options: MappingOptions, folder: Pat
         for chain, log in saved.logs.items():
             tail.stage.adopt(chain, restore(options, log.log, log.sessions, log.occurrences))
             tail.writers[chain] = LogWriters.from_json(log.log.get("writers"))
+        tail.committer.restore(saved.checkpoints)
         tail.follower.restore([Checkpoint.from_json(values) for values in saved.checkpoints.values()])
     except (KeyError, TypeError, ValueError) as error:
         raise StateError(

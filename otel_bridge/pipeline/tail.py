@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from otel_bridge.export.batches import Batch
 from otel_bridge.export.delivery import Delivery
@@ -21,14 +22,17 @@ from otel_bridge.pipeline.mapping_stage import Cut, MappingStage
 from otel_bridge.pipeline.marks import Committer, Mark
 from otel_bridge.pipeline.servers import LogWriters, Writers
 from otel_bridge.sessions.log_mapping import LogMapping
+from otel_bridge.sessions.saved import Json
 from otel_bridge.sessions.span import Span
-from otel_bridge.sources import ChainStatistics, Follower, Notice
+from otel_bridge.sources import ChainStatistics, Checkpoint, Follower, Notice, NoticeKind
 from otel_bridge.sources.processes import Holders
 from otel_bridge.state.commit import Commit, Counts, RunStatus
 
 READ_BYTES = 1 << 20
 CHECK_EVERY_S = 5.0
 """How often what no byte announces is looked at: silence, ended servers, files found but not read."""
+NOTE_EVERY_S = 1.0
+"""How often what is known without the backend is written down: files, sizes, losses, what delivery waits for."""
 GRACE_MS = 5_000
 """Beyond the idle timeout, so that an entry that was stamped in time and written late still comes first."""
 
@@ -54,26 +58,38 @@ class Tail:
     _read_ms: dict[str, int] = field(default_factory=dict)
     _lost_bytes: Counter[str] = field(default_factory=Counter)
     _flaws: Counter[str] = field(default_factory=Counter)
+    _unsaved: dict[str, Checkpoint] = field(default_factory=dict)
+    _forgotten: set[str] = field(default_factory=set)
     _checked_s: float = 0.0
+    _noted_s: float = 0.0
 
     def run(self, stop: threading.Event) -> None:
         """Reads, maps and submits until `stop` is set."""
         while not stop.is_set():
             self._say()
-            if self.monotonic_s() - self._checked_s >= CHECK_EVERY_S:
-                self._checked_s = self.monotonic_s()
-                if self.delivery.has_room():
-                    self.check()
-            if self.delivery.wait_for_room(CHECK_EVERY_S) and not self._read():
-                self.wake.wait(CHECK_EVERY_S)
+            self._look_after()
+            if self.delivery.wait_for_room(NOTE_EVERY_S) and not self._read():
+                self.wake.wait(NOTE_EVERY_S if self.delivery.statistics().in_flight_batches else CHECK_EVERY_S)
                 self.wake.clear()
         self._say()
+        self._note()
+
+    def _look_after(self) -> None:
+        now_s = self.monotonic_s()
+        if now_s - self._noted_s >= NOTE_EVERY_S:
+            self._noted_s = now_s
+            self._note()
+        if now_s - self._checked_s >= CHECK_EVERY_S and self.delivery.has_room():
+            self._checked_s = now_s
+            self.check()
 
     def _read(self) -> bool:
         """Reads and submits once; False when there was nothing to read."""
         chunks = self.follower.read(READ_BYTES)
         if not chunks:
             return False
+        if not all(self.committer.knows(chunk.generation) for chunk in chunks):
+            self._note()  # a file that is rotated out while the backend is away is missed only if it was written down
         spans: list[Span] = []
         now_ms = self._now_ms()
         for chunk in chunks:
@@ -82,16 +98,29 @@ class Tail:
         self._submit(spans)
         return True
 
+    def _note(self) -> None:
+        """Writes down what is known without the backend's word."""
+        self._gather()
+        points, self._unsaved = self._unsaved, {}
+        self.committer.note(points.values(), self._take_lost_bytes(), self._run_status())
+
+    def _gather(self) -> None:
+        self._unsaved |= {point.generation: point for point in self.follower.unsaved()}
+
+    def _take_lost_bytes(self) -> Counter[str]:
+        lost_bytes, self._lost_bytes = self._lost_bytes, Counter()
+        return lost_bytes
+
     def _submit(self, spans: Iterable[Span]) -> None:
         cut = self.stage.cut()
         encoded = tuple(self._encoder.encode(span) for span in spans)
         self.delivery.submit(Batch(encoded, Mark(self._commit_of(cut), cut.ended)))
 
     def _commit_of(self, cut: Cut) -> Commit:
-        checkpoints: dict[str, dict[str, object] | None] = {
-            point.generation: point.to_json()
-            for point in self.follower.unsaved()
-            if point.generation not in cut.offsets
+        self._gather()
+        points, self._unsaved = self._unsaved, {}
+        checkpoints: dict[str, Json | None] = {
+            generation: point.to_json() for generation, point in points.items() if generation not in cut.offsets
         }
         for generation, offset_bytes in cut.offsets.items():
             ended = generation in cut.ended
@@ -100,11 +129,12 @@ class Tail:
         checkpoints |= dict.fromkeys(self.follower.gone())
         flaws = self.stage.flaws - self._flaws
         self._flaws = Counter(self.stage.flaws)
-        lost_bytes, self._lost_bytes = self._lost_bytes, Counter()
+        forgotten, self._forgotten = frozenset(self._forgotten), set()
         for chain, changes in cut.logs.items():
             if chain in self.writers:
                 changes.log["writers"] = self.writers[chain].to_json()
-        return Commit(checkpoints, cut.logs, counts=Counts(0, 0, lost_bytes, flaws), run=self._run_status())
+        counts = Counts(lost_bytes=self._take_lost_bytes(), malformed_lines=flaws)
+        return Commit(checkpoints, cut.logs, forgotten, counts, run=self._run_status())
 
     def _run_status(self) -> RunStatus:
         now = self.follower.statistics()
@@ -122,7 +152,10 @@ class Tail:
                 spans += ended
                 log.changed = log.changed or bool(ended)
         spans += self._check_traces(followed)
-        if spans or self.follower.unsaved() or any(log.changed for log in self.stage.logs.values()):
+        self._forget_chains(followed)
+        self._gather()
+        is_changed = any(log.changed for log in self.stage.logs.values())
+        if spans or self._unsaved or self._forgotten or is_changed:
             self._submit(spans)
 
     def _check_traces(self, followed: Mapping[str, ChainStatistics]) -> list[Span]:
@@ -135,6 +168,23 @@ class Tail:
             spans += final
             log.changed = log.changed or bool(final)
         return spans
+
+    def _forget_chains(self, followed: Mapping[str, ChainStatistics]) -> None:
+        """Drops the logs of which no file and nothing open is left, once nothing can go on from them any more."""
+        over = [
+            chain
+            for chain, log in self.stage.logs.items()
+            if chain not in followed
+            and not log.mapping.has_open
+            and not log.mapping.dap
+            and self._quiet_ms(chain, log.mapping) >= self.idle_timeout_ms
+            and not self.committer.has_file(chain)
+        ]
+        for chain in over:
+            del self.stage.logs[chain]
+            self.writers.pop(chain, None)
+            self._read_ms.pop(chain, None)
+        self._forgotten.update(over)
 
     def _look_for_writers(self, followed: Mapping[str, ChainStatistics]) -> None:
         """Looks who writes the logs with open sessions of which nobody alive is known to."""
@@ -150,8 +200,10 @@ class Tail:
     def _ended(self, chain: str, mapping: LogMapping, is_followed: bool) -> list[Span]:
         if is_followed and self._writers_of(chain).state() is Writers.ENDED:
             return mapping.server_gone()
-        quiet_ms = self._now_ms() - GRACE_MS - max(mapping.latest_ms, self._read_ms.get(chain, 0))
-        return mapping.server_gone() if quiet_ms >= self.idle_timeout_ms else []
+        return mapping.server_gone() if self._quiet_ms(chain, mapping) >= self.idle_timeout_ms else []
+
+    def _quiet_ms(self, chain: str, mapping: LogMapping) -> int:
+        return self._now_ms() - GRACE_MS - max(mapping.latest_ms, self._read_ms.get(chain, 0))
 
     def _writers_of(self, chain: str) -> LogWriters:
         return self.writers.setdefault(chain, LogWriters())
@@ -168,4 +220,13 @@ class Tail:
 
 
 def _line(notice: Notice) -> str:
-    return f"warning: {notice.text}" if notice.is_loss else notice.text
+    text = notice.text
+    if notice.kind is NoticeKind.GAP:
+        text += f"; entries are missing between {_time(notice.before_ms)} and {_time(notice.after_ms)}"
+    return f"warning: {text}" if notice.is_loss else text
+
+
+def _time(time_ms: int | None) -> str:
+    if time_ms is None:
+        return "a time that is not known"
+    return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
