@@ -33,7 +33,7 @@ from otel_bridge.sources.holding import Caps
 from otel_bridge.sources.identity import Checkpoint
 from otel_bridge.sources.notices import Notice, NoticeKind
 from otel_bridge.sources.replay import FileChain, order_files, read_blocks
-from otel_bridge.sources.starting import Start
+from otel_bridge.sources.starting import Only, Start
 
 __all__ = [
     "Caps",
@@ -45,6 +45,7 @@ __all__ = [
     "Follower",
     "Notice",
     "NoticeKind",
+    "Only",
     "SourceError",
     "Start",
     "Statistics",

@@ -73,9 +73,12 @@ class Chain:
     def take(self, generation: Generation) -> None:
         """Add a generation that a checkpoint knows, where its order says."""
         insort(self.generations, generation, key=lambda known: known.order)
-        self.newest_order = max(self.newest_order, generation.order)
-        if generation.given_out:
-            self.newest_given_order = max(self.newest_given_order, generation.order)
+
+    def remember(self, order: int, *, given_out: bool) -> None:
+        """Note that a generation existed, whether its file is still there or not."""
+        self.newest_order = max(self.newest_order, order)
+        if given_out:
+            self.newest_given_order = max(self.newest_given_order, order)
 
     def forget(self, generation: Generation) -> None:
         """Drop a generation. Its order is not used again."""

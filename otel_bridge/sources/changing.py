@@ -40,9 +40,8 @@ def change(roster: Roster, files: Files, generation: Generation, now_s: float) -
         copied = generation.handle.stat()
         missing_bytes = max(0, generation.size - max(copied.size_bytes, generation.position))
         generation.size, generation.links = max(copied.size_bytes, generation.position), copied.links
-        if (waiting := roster.waiting.pop(copied.key, None)) is not None:
-            waiting.handle.close()
-        roster.copies.pop(copied.key, None)
+        roster.waiting.pop(copied.key, None)
+        roster.ignored.pop(copied.key, None)
         roster.move(generation, copy_path, copied.key)
         rest = f"; {missing_bytes} bytes are in neither and are lost" if missing_bytes else ""
         kind = NoticeKind.TRUNCATED if missing_bytes else NoticeKind.COPIED
@@ -53,16 +52,21 @@ def change(roster: Roster, files: Files, generation: Generation, now_s: float) -
 
 
 def _find_copy(roster: Roster, files: Files, generation: Generation) -> tuple[str, Handle] | None:
-    """The largest other file beside it that holds what was read of it, and its path."""
+    """The largest other file beside it that holds what was read of it, and its path.
+
+    Copies that were seen before, and files that wait to be judged, may have lost their names; they are still open.
+    """
+    waiting = [(candidate.path, candidate.handle) for candidate in roster.waiting.values()]
+    waiting += [(copy.path, copy.handle) for copy in roster.ignored.values() if copy.handle is not None]
     best: tuple[str, Handle] | None = None
     best_bytes = 0
-    for path, handle in _others(roster, files, generation):
+    for path, handle in [*waiting, *_others(roster, files, generation)]:
         size = _copied_bytes(generation, path, handle)
         if size > best_bytes:
-            if best is not None:
+            if best is not None and best not in waiting:
                 best[1].close()
             best, best_bytes = (path, handle), size
-        else:
+        elif (path, handle) not in waiting:
             handle.close()
     return best
 
@@ -79,8 +83,9 @@ def _copied_bytes(generation: Generation, path: str, handle: Handle) -> int:
 
 
 def _others(roster: Roster, files: Files, generation: Generation) -> Iterator[tuple[str, Handle]]:
-    """Every file in the folder that belongs to no chain."""
+    """Every file in the folder that belongs to no chain and is not open anyway."""
     folder = split(generation.path)[0]
+    pinned = {key for key, copy in roster.ignored.items() if copy.handle is not None}
     try:
         names = files.list(folder or "/")
     except OSError:
@@ -92,7 +97,7 @@ def _others(roster: Roster, files: Files, generation: Generation) -> Iterator[tu
             key = handle.stat().key
         except OSError:
             continue
-        if key in roster.by_key:
+        if key in roster.by_key or key in roster.waiting or key in pinned:
             handle.close()
         else:
             yield path, handle

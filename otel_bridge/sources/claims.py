@@ -45,12 +45,16 @@ def claim(folder: Path, paths: Iterable[str]) -> Claim:
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / f"{os.getpid()}-{os.urandom(4).hex()}{_SUFFIX}"
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    # It gets its name only when it is locked: one without a lock is taken for a dead process's and cleared away.
+    unnamed = path.with_suffix(".new")
+    descriptor = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         os.write(descriptor, json.dumps([str(Path(path).absolute()) for path in paths]).encode())
+        unnamed.rename(path)
     except OSError:
         os.close(descriptor)
+        unnamed.unlink(missing_ok=True)
         raise
     return Claim(path, descriptor)
 

@@ -16,7 +16,7 @@ from otel_bridge.sources.identity import Checkpoint
 from otel_bridge.sources.looking import Looker
 from otel_bridge.sources.notices import Notice, NoticeKind
 from otel_bridge.sources.roster import Roster
-from otel_bridge.sources.starting import Start
+from otel_bridge.sources.starting import Only, Start
 
 BLOCK_BYTES = 262_144
 
@@ -41,6 +41,7 @@ class Follower:
         files: Files | None = None,
         in_use: InUse = _unknown_use,
         caps: Caps | None = None,
+        only: Only | None = None,
         monotonic_s: Callable[[], float] = time.monotonic,
         unix_s: Callable[[], float] = time.time,
     ) -> None:
@@ -60,6 +61,7 @@ class Follower:
             start,
             in_use,
             caps or Caps(),
+            only or Only(),
             unix_s,
         )
 
@@ -185,11 +187,19 @@ class Follower:
         self._roster.unsaved.pop(generation.id, None)
         return saved
 
-    def unsaved(self) -> Sequence[Checkpoint]:
+    def unsaved(self, *, only_untouched: bool = False) -> Sequence[Checkpoint]:
         """Checkpoints of files that were found, renamed or have grown since theirs was made: to be committed with any
-        batch, or once a second, so that even files of which nothing is read yet are known after a crash."""
+        batch, so that even files of which nothing is read yet are known after a crash.
+
+        While batches are in the air, only those may be committed ahead of them of which nothing was given out yet
+        (`only_untouched`): the others say where the next batch begins.
+        """
         with self._lock:
-            return [self._save(generation) for generation in list(self._roster.unsaved.values())]
+            return [
+                self._save(generation)
+                for generation in list(self._roster.unsaved.values())
+                if not (only_untouched and generation.touched)
+            ]
 
     def release(self, generation: str) -> None:
         """Say that the end of this generation is committed: it can be forgotten once its file has no name."""
@@ -235,3 +245,5 @@ class Follower:
             for candidate in self._roster.waiting.values():
                 candidate.handle.close()
             self._roster.waiting.clear()
+            for key in list(self._roster.ignored):
+                self._roster.stop_ignoring(key)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from otel_bridge.sources.changing import change
-from otel_bridge.sources.files import FileKey, Files, FileStat, NotRegularError, reason
+from otel_bridge.sources.files import FileKey, Files, NotRegularError, reason
 from otel_bridge.sources.generation import ChangedError, Generation
 from otel_bridge.sources.holding import Caps, InUse, cap, rest, settle, wake
 from otel_bridge.sources.identity import Checkpoint
@@ -16,7 +17,7 @@ from otel_bridge.sources.places import Scan, Sighting
 from otel_bridge.sources.placing import place
 from otel_bridge.sources.restoring import gap_notice, restore
 from otel_bridge.sources.roster import Candidate, Roster
-from otel_bridge.sources.starting import Start, Started, begins_at_end, start_at_end
+from otel_bridge.sources.starting import Only, Start, Started, begins_at_end, is_left, start_at_end
 
 _EXPAND_S = 2.0
 """How often the places themselves are asked for anew: folders that are not there yet, globs, what servers hold open."""
@@ -38,6 +39,7 @@ class Looker:
         start: Start,
         in_use: InUse,
         caps: Caps,
+        only: Only,
         unix_s: Callable[[], float],
     ) -> None:
         self.to_restore: list[Checkpoint] = []
@@ -47,6 +49,9 @@ class Looker:
         self._start = start
         self._in_use = in_use
         self._caps = caps
+        self._only = only
+        self._left_to_others: frozenset[str] = frozenset()
+        self._were_left: set[FileKey] = set()
         self._unix_s = unix_s
         self._since_s = unix_s()
         self._scan = Scan(files)
@@ -58,6 +63,7 @@ class Looker:
         self._removed: set[str] = set()
         self._missing: list[Checkpoint] = []
         self._turn = 0
+        self._unnamed: list[FileKey] = []
 
     def folders(self) -> frozenset[tuple[str, int, int]]:
         """The folders of the places that are there: path, device, inode."""
@@ -75,6 +81,7 @@ class Looker:
         if now_s - self._expanded_s >= _EXPAND_S:
             self._expanded_s = now_s
             self._scan.expand(self._patterns())
+            self._left_to_others = self._only.but()
         settle_now = now_s - self._settled_s >= _SETTLE_S
         if self.to_restore and (self._first or settle_now):
             restored = restore(roster, self._files, self.to_restore, self._scan.folders(), now_s)
@@ -82,11 +89,14 @@ class Looker:
         found, failed, same = self._scan.look(now_s)
         for folder, error in failed.items():
             self._cannot_list(folder, error)
-        if not same or self._open_questions or roster.waiting or roster.copies:
+        if not same or self._open_questions or roster.waiting or roster.ignored:
             unknown = self._note(found, failed, now_s)
         else:
             unknown = []
         self._observe(now_s, wake_resting=settle_now)
+        for key in self._unnamed:
+            roster.stop_ignoring(key)  # a copy that is gone, and whose original was not cut till now
+        self._unnamed = []
         self._open_unknown(unknown, now_s)
         if settle_now:
             self._settled_s = now_s
@@ -113,25 +123,30 @@ class Looker:
                 roster.named(known, sighting.path)
             elif (waiting := roster.waiting.get(key)) is not None:
                 waiting.path, waiting.own = sighting.path, sighting.own
-            elif not self._is_known_copy(key, sighting.path):
+            elif is_left(sighting.path, self._left_to_others):
+                self._were_left.add(key)
+            elif not self._is_ignored(key, sighting.path):
                 unknown[key] = sighting
         for generation in roster.by_id.values():
             lost_name = generation.key not in named and split(generation.path)[0] not in failed
             if lost_name and generation.absent_since_s is None:
                 generation.absent_since_s = now_s
-        for key in [key for key in roster.copies if key not in named]:
-            del roster.copies[key]
+        self._unnamed = [key for key in roster.ignored if key not in named]
         self._open_questions = bool(unknown)
         return list(unknown.values())
 
-    def _is_known_copy(self, key: FileKey, path: str) -> bool:
-        """Whether the file was found to be a copy, and is as it was then (else it is judged anew)."""
-        known = self._roster.copies.get(key)
+    def _is_ignored(self, key: FileKey, path: str) -> bool:
+        """Whether the file was found not to be read, and is as it was then (else it is judged anew)."""
+        ignored = self._roster.ignored.get(key)
+        if ignored is None:
+            return False
         try:
-            found = None if known is None else self._files.stat(path)
+            if replace(ignored, path=path).is_as_it_was(self._files):
+                return True
         except OSError:
             return True
-        return found is not None and known is not None and _stamp(found) == _stamp(known)
+        self._roster.stop_ignoring(key)
+        return False
 
     def _open_unknown(self, unknown: Sequence[Sighting], now_s: float) -> None:
         """Open what is new and put it where it belongs, in portions, so that a folder full of logs exhausts nothing.
@@ -168,6 +183,9 @@ class Looker:
         if found.key != sighting.key:
             # The name went to another file meanwhile, or the listing numbers files differently (a mounted file).
             self._real_keys[sighting.key] = found.key
+        if self._only.owner is not None and found.owner != self._only.owner:
+            self._roster.ignore(sighting.path, found, handle)
+            return None
         if found.key in self._roster.by_key or found.key in self._roster.waiting:
             handle.close()
             return None
@@ -185,7 +203,7 @@ class Looker:
                 since_s=self._since_s,
                 now_s=self._unix_s(),
             )
-            if at_end:
+            if at_end or generation.key in self._were_left:
                 start_at_end(generation)
                 started.end.append(generation.path)
             else:
@@ -258,7 +276,3 @@ class Looker:
     def _cannot_list(self, folder: str, error: OSError) -> None:
         if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
             self.cannot_read(folder, error)
-
-
-def _stamp(found: FileStat) -> tuple[int, int]:
-    return found.size_bytes, found.modified_ns

@@ -13,6 +13,7 @@ from otel_bridge.sources.names import join, rotations, split
 from otel_bridge.sources.roster import Candidate, Roster
 from otel_bridge.sources.succession import continues, glimpse
 
+_FRESH_S = 1.0
 _ALIKE_S = 2.0
 """How long a short file that begins like a known one is given to become different."""
 
@@ -35,7 +36,6 @@ def place(
     # Short names first: what another one may be a rotated part of is judged before it.
     for candidate in sorted(candidates, key=lambda candidate: (len(candidate.path), candidate.path)):
         roster.waiting.pop(candidate.key, None)
-        roster.copies.pop(candidate.key, None)
         if candidate.key in roster.by_key:
             candidate.handle.close()
             continue
@@ -46,9 +46,12 @@ def place(
             chain = None
         if chain is not None:
             members.append((rotation_age(candidate.path, chain.base) or 0, chain, candidate))
-        elif candidate.key not in roster.copies:
+        elif candidate.key not in roster.ignored:
             candidate.waited = True
-            roster.waiting[candidate.key] = candidate
+            if candidate.handle.stat().links:
+                roster.waiting[candidate.key] = candidate
+            else:
+                candidate.handle.close()  # a copy or another log's part, and gone
     return [
         roster.add(chain.place(candidate.path, candidate.handle, candidate.found, now_s))
         for _, chain, candidate in sorted(members, key=lambda member: -member[0])
@@ -62,12 +65,11 @@ def _chain_for(roster: Roster, candidate: Candidate, beside: dict[str, Candidate
     """
     kind = _judge(roster, candidate, beside, now_s)
     if kind is _Kind.COPY:
-        roster.copies[candidate.key] = candidate.handle.stat()
-        candidate.handle.close()
+        roster.ignore(candidate.path, candidate.handle.stat(), candidate.handle)
         return None
     if kind is _Kind.UNCLEAR:
         return None
-    if (chain := _chain_of(roster, candidate, beside)) is not None:
+    if (chain := _chain_of(roster, candidate, beside, now_s)) is not None:
         return chain
     if not candidate.own or _base_may_come(candidate):
         return None
@@ -79,27 +81,35 @@ def _base_may_come(candidate: Candidate) -> bool:
     return not candidate.waited and bool(rotations(split(candidate.path)[1]))
 
 
-def _chain_of(roster: Roster, candidate: Candidate, beside: dict[str, Candidate]) -> Chain | None:
+def _chain_of(roster: Roster, candidate: Candidate, beside: dict[str, Candidate], now_s: float) -> Chain | None:
     if (chain := roster.by_base.get(candidate.path)) is not None:
         return chain
     folder, name = split(candidate.path)
     for root, _ in rotations(name):
         chain = roster.by_base.get(join(folder, root))
-        if chain is not None and _is_part(candidate, chain, beside.get(chain.base)):
+        if chain is not None and _is_part(candidate, chain, beside.get(chain.base), now_s):
             return chain
     return None
 
 
-def _is_part(candidate: Candidate, chain: Chain, new_base: Candidate | None) -> bool:
+def _is_part(candidate: Candidate, chain: Chain, new_base: Candidate | None, now_s: float) -> bool:
     """Whether a file with a rotated name is what lay at the chain's base before.
 
-    It is when the base has changed hands since the last look; else what lies at the base decides by its times.
+    It is when it appeared while the base changed hands; else what lies at the base decides by its times. A file that
+    nobody asked for by itself is taken for a part where nothing speaks against it: else it would not be read at all.
     """
     current = chain.generations[-1] if chain.generations else None
-    if current is not None and (current.path != chain.base or current.links == 0):
+    if (
+        current is not None
+        and (current.path != chain.base or current.links == 0)
+        and now_s - candidate.since_s < _FRESH_S
+    ):
         return True
     newer = new_base.handle if new_base is not None else None if current is None else current.handle
-    return newer is not None and continues(glimpse(candidate.handle), glimpse(newer))
+    if newer is None:
+        return False
+    seen = glimpse(newer)
+    return (seen.size_bytes == 0 and not candidate.own) or continues(glimpse(candidate.handle), seen)
 
 
 def _judge(roster: Roster, candidate: Candidate, beside: dict[str, Candidate], now_s: float) -> _Kind:

@@ -72,7 +72,7 @@ def restore(
             roster.gone.append(checkpoint.generation)
     for checkpoint in ordered:
         chain = roster.chains.get(checkpoint.chain) or roster.add_chain(Chain(checkpoint.chain, checkpoint.base))
-        chain.newest_order = max(chain.newest_order, checkpoint.order)
+        chain.remember(checkpoint.order, given_out=checkpoint.offset_bytes > 0)
         if checkpoint.generation in open_files:
             found, handle = open_files[checkpoint.generation]
             generation = Generation(chain.id, chain.base, checkpoint.order, found.path, handle, handle.stat(), now_s)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from otel_bridge.sources.chain import Chain, chain_id
-from otel_bridge.sources.files import FileKey, FileStat, Handle
+from otel_bridge.sources.files import FileKey, Files, FileStat, Handle
 from otel_bridge.sources.generation import Generation
 from otel_bridge.sources.notices import Notice, NoticeKind
 
 _MAX_EMPTY_CHAINS = 1_000
 """So many chains are kept, so that one whose files were all deleted goes on when its name is there again."""
+
+_MAX_PINNED = 16
 
 
 @dataclass(slots=True)
@@ -26,10 +28,27 @@ class Candidate:
     waited: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """A file that is not read, because its bytes are known (a copy) or it is not for us; `found` is what it was then.
+
+    The newest copies stay open: once their original is cut, they alone hold what was not read of it.
+    """
+
+    path: str
+    found: FileStat
+    handle: Handle | None
+
+    def is_as_it_was(self, files: Files) -> bool:
+        """Whether the file has not changed since. Raises OSError as the system says."""
+        now = files.stat(self.path) if self.handle is None else self.handle.stat()
+        then = self.found
+        return (now.key, now.size_bytes, now.modified_ns) == (then.key, then.size_bytes, then.modified_ns)
+
+
 class Roster:
     """The chains, which file belongs to which, and what is to be said about them.
 
-    `copies` are files that are not read because their bytes are known, with what they were when that was found.
     `unsaved` holds the generations that the state does not know as they are now, `gone` the ids of those to be deleted.
     """
 
@@ -39,7 +58,7 @@ class Roster:
         self.by_key: dict[FileKey, Generation] = {}
         self.by_id: dict[str, Generation] = {}
         self.waiting: dict[FileKey, Candidate] = {}
-        self.copies: dict[FileKey, FileStat] = {}
+        self.ignored: dict[FileKey, Ignored] = {}
         self.unsaved: dict[str, Generation] = {}
         self.gone: list[str] = []
         self.notices: list[Notice] = []
@@ -61,6 +80,22 @@ class Roster:
         """Take in a generation of a known chain; from now on its file belongs to it."""
         self.by_key[generation.key] = self.by_id[generation.id] = self.unsaved[generation.id] = generation
         return generation
+
+    def ignore(self, path: str, found: FileStat, handle: Handle) -> None:
+        """Do not read a file for as long as it stays as it is."""
+        pinned = [key for key, ignored in self.ignored.items() if ignored.handle is not None]
+        if len(pinned) >= _MAX_PINNED:
+            oldest = self.ignored[pinned[0]]
+            if oldest.handle is not None:
+                oldest.handle.close()
+            self.ignored[pinned[0]] = Ignored(oldest.path, oldest.found, None)
+        self.ignored[found.key] = Ignored(path, found, handle)
+
+    def stop_ignoring(self, key: FileKey) -> None:
+        """Judge a file anew when it is seen next."""
+        ignored = self.ignored.pop(key, None)
+        if ignored is not None and ignored.handle is not None:
+            ignored.handle.close()
 
     def move(self, generation: Generation, path: str, key: FileKey) -> None:
         """Say that a generation's bytes now lie in another file."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from otel_bridge.sources.files import Handle
 from otel_bridge.sources.generation import Generation
+from otel_bridge.sources.names import join, rotations, split
 from otel_bridge.sources.notices import Notice, NoticeKind
 
 _RECENT_S = 3600
@@ -24,6 +27,30 @@ class Start(StrEnum):
     AUTO = "auto"
     BEGINNING = "beginning"
     NOW = "now"
+
+
+def _nobody() -> frozenset[str]:
+    return frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Only:
+    """Which of the files that are found are followed: those of one user (None: of any), `but` those at these paths,
+    which somebody else follows now. When that one lets go of a file, it is followed from its end then."""
+
+    owner: int | None = None
+    but: Callable[[], frozenset[str]] = _nobody
+
+
+def is_left(path: str, left: frozenset[str]) -> bool:
+    """Whether a file, or the log that it is clearly a rotated part of, is left to others.
+
+    A number behind a number says nothing: `debug-mcp-server-1231.log` is rather process 1231's own log.
+    """
+    if path in left or not left:
+        return path in left
+    folder, name = split(path)
+    return any(join(folder, root) in left for root, _ in rotations(name) if not re.search(r"\d\.[^.]+$", root))
 
 
 @dataclass(slots=True)

@@ -68,13 +68,14 @@ class Watcher:
 
         Raises KeyboardInterrupt when it runs in the main thread and that is what the signal does.
         """
+        self._look()
         while not stop.is_set():
-            self._look()
             folders = self._follower.folders()
             try:
                 notify = self._open([folder for folder, _, _ in folders])
             except FileNotFoundError:
-                continue  # a folder has gone meanwhile
+                self._look()  # a folder has gone meanwhile
+                continue
             except (OSError, WatchfilesRustInternalError) as error:
                 self._say_limit(str(error))
                 self._poll(stop)
@@ -90,12 +91,11 @@ class Watcher:
         return RustNotify(folders, False, False, 300, False, False)
 
     def _watch(self, notify: RustNotify, folders: frozenset[tuple[str, int, int]], stop: threading.Event) -> None:
-        while not stop.is_set():
+        self._look()  # what happened before the watch began wakes nobody
+        while not stop.is_set() and self._follower.folders() == folders:
             if notify.watch(_GATHER_MS, self._step_ms(), self._pace.sweep_ms, stop) == "signal":
                 raise KeyboardInterrupt
             self._look()
-            if self._follower.folders() != folders:
-                return
 
     def _poll(self, stop: threading.Event) -> None:
         """Look without being woken, for a while."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from otel_bridge.sources import Caps, Checkpoint, Chunk, Follower, Notice, Start
+from otel_bridge.sources import Caps, Checkpoint, Chunk, Follower, Notice, NoticeKind, Start
 from otel_bridge.sources.identity import digest
 
 SESSION = "5f0c1c1e-0000-4000-8000-000000000001"
@@ -99,6 +99,7 @@ class World:
         self.half: tuple[bytes, int, bytes] | None = None
         self.store: dict[str, Checkpoint] = {}
         self.committed: list[tuple[int, bool]] = []
+        self.committed_halves: list[bytes] = []
         self.lost_bytes = 0
         self.second_writer = False
         self.second: tuple[int, Content] | None = None
@@ -323,6 +324,7 @@ class World:
             if generation not in self.of_generation:
                 self.of_generation[generation] = self._of_checkpoint(saved)
         self.committed = list(reader.received)
+        self.committed_halves = list(reader.halves)
 
     def _of_checkpoint(self, saved: Checkpoint) -> Content:
         for content in reversed(self.contents):
@@ -353,6 +355,7 @@ class World:
         self.restarted = False
         self.reader = self._start()
         self.reader.received = list(self.committed)
+        self.reader.halves = list(self.committed_halves)
 
     def drain(self) -> None:
         self.look()
@@ -360,9 +363,14 @@ class World:
             self.look()
 
     def read(self, max_bytes: int) -> bool:
+        before = len(self.reader.notices)
         chunks = self.reader.read(max_bytes)
+        if any(notice.kind is NoticeKind.TRUNCATED for notice in self.reader.notices[before:]):
+            self._count_losses()
         for chunk in chunks:
-            if chunk.data and chunk.generation not in self.of_generation:
+            known = self.of_generation.get(chunk.generation)
+            # (That an empty file was cut is nothing that anybody could see.)
+            if chunk.data and (known is None or known.size == 0):
                 number = int(chunk.data[5:].partition(b",")[0])
                 self.of_generation[chunk.generation] = self._of_number(number)
         return bool(chunks)
@@ -406,8 +414,8 @@ class World:
             assert content.kept is not None or half == content.abandoned, "no half line is ended by a timer"
         position = {content: index for index, content in enumerate(self.contents)}
         for content in self.contents:
-            mine = [number for number in received if self.of_line[number] is content]
-            assert mine == sorted(mine), "in order within a file"
+            ordered = [number for number in received if self.of_line[number] is content]
+            assert ordered == sorted(ordered), "in order within a file"
         newest = 0
         for number, late in self.reader.received:
             index = position[self.of_line[number]]
