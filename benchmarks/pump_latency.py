@@ -98,10 +98,14 @@ def compare(frames: int, rounds: int = ROUNDS) -> Latency:
         wrapped = [sys.executable, "-P", "-m", "otel_bridge", "run", *words, "--", *ECHO]
         for _ in range(rounds):
             direct.append(play(ECHO, frames))
-            before = len(receiver.requests)
-            # The worker takes longer to start than many a frame takes: it is to be at work.
-            through.append(play(wrapped, frames, lambda before=before: len(receiver.requests) > before))
+            through.append(play(wrapped, frames, _new_requests(receiver)))
         return Latency(direct, through, len(receiver.arrived))
+
+
+def _new_requests(receiver: Receiver) -> Callable[[], bool]:
+    """Whether anything more has arrived: a worker takes as long to start as many frames take, and is to be at work."""
+    before = len(receiver.requests)
+    return lambda: len(receiver.requests) > before
 
 
 def measure(plan: Plan) -> Iterator[Row]:
@@ -118,7 +122,7 @@ def main(arguments: Sequence[str]) -> int:
     frames = int(arguments[0]) if arguments else 10_000
     found = compare(frames)
     lines = [
-        f"{ROUNDS} rounds of {frames:,} frames, {len(frame(0))} bytes each; {found.exported:,} spans exported meanwhile",
+        f"{ROUNDS} rounds of {frames:,} frames of {len(frame(0))} bytes; {found.exported:,} spans exported meanwhile",
         "round trip             median        p99",
     ]
     for name, rounds in (("directly", found.direct), ("through the wrapper", found.through)):

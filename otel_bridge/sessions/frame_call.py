@@ -6,11 +6,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from otel_bridge.entries.entry import Entry
 from otel_bridge.sessions import attributes as names
 from otel_bridge.sessions.attributes import AttributeSet, Failure, low_cardinality
+from otel_bridge.sessions.calls import CLOSE
 from otel_bridge.sessions.ids import root_span_id, span_id, trace_id_of_entry
 from otel_bridge.sessions.open_span import SHORTEST_NS, OpenSpan
-from otel_bridge.sessions.span import AttributeValue, Span, SpanKind, SpanLink
+from otel_bridge.sessions.span import AttributeValue, Span, SpanKind, SpanLink, StatusCode
 from otel_bridge.sessions.trace_context import TraceContext
 
 
@@ -124,3 +126,35 @@ def _place(opener: bytes, home: Home | None) -> tuple[int, int]:
 def _of_the_log(attributes: Mapping[str, AttributeValue]) -> dict[str, AttributeValue]:
     """What the log's entries add: not their judgement, which the frames know better."""
     return {name: value for name, value in attributes.items() if name not in (names.OUTCOME, names.PARTIAL)}
+
+
+def answer_in_log(span: Span) -> Answer:
+    """How the log says that a call ended, from the span that its entries made of it."""
+    failed = span.status is StatusCode.ERROR
+    failure = Failure(str(span.attributes.get(names.ERROR_TYPE)), span.status_message) if failed else None
+    return Answer(span.end_ns, failure, outcome=str(span.attributes.get(names.OUTCOME, "")))
+
+
+def without_answer(call: FrameCall, session_ms: int) -> Answer:
+    """The end of a call that none came for: given up by the client, or ended with its session, last heard of then."""
+    if call.cancelled_ns is not None:
+        return Answer(call.cancelled_ns, outcome="cancelled")
+    return Answer(max(call.start_ns + SHORTEST_NS, session_ms * 1_000_000), outcome="unanswered")
+
+
+def created_by(call: FrameCall, session_id: str) -> Entry:
+    """What the log would have told of the session that this call made."""
+    fields: dict[str, object] = {"sessionId": session_id}
+    if call.asked is not None:
+        asked = {"sessionName": call.asked.name, "language": call.asked.language}
+        asked["executablePath"] = call.asked.executable
+        fields |= {name: value for name, value in asked.items() if value is not None}
+    return Entry("session:created", "", call.start_ns // 1_000_000, fields)
+
+
+def closed_by(call: FrameCall) -> Entry | None:
+    """What the log would have told of the end of the session that this call closed; None if it closed none."""
+    answer = call.answer
+    if call.tool != CLOSE or answer is None or answer.failure or answer.outcome:
+        return None
+    return Entry("session:closed", "", answer.end_ns // 1_000_000, {"sessionId": call.session_id})

@@ -9,17 +9,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from otel_bridge.entries.dap import DapMessage
 from otel_bridge.entries.entry import Entry, StateChange
 from otel_bridge.entries.frame import Direction, Gap
 from otel_bridge.sessions import attributes as names
-from otel_bridge.sessions.attributes import Failure, MappingOptions
-from otel_bridge.sessions.calls import CLOSE, OpenCall
-from otel_bridge.sessions.frame_call import Answer, FrameCall, Home
+from otel_bridge.sessions.attributes import MappingOptions
+from otel_bridge.sessions.calls import OpenCall
+from otel_bridge.sessions.frame_call import (
+    Answer,
+    FrameCall,
+    Home,
+    answer_in_log,
+    closed_by,
+    created_by,
+    without_answer,
+)
+from otel_bridge.sessions.frame_dap import CallersTraces, put_below
 from otel_bridge.sessions.frame_join import GivenCalls, LoggedCall, fits, key_of
 from otel_bridge.sessions.log_mapping import EndedSession, LogMapping
-from otel_bridge.sessions.open_span import SHORTEST_NS
 from otel_bridge.sessions.session import Session
-from otel_bridge.sessions.span import Span, SpanKind, StatusCode
+from otel_bridge.sessions.span import Span, SpanKind
 
 LOG_DELAY_S = 1.0
 """How long the log is waited for once a call is answered: its lines come within milliseconds, or, at times, never."""
@@ -67,6 +76,7 @@ class FrameMapping(LogMapping):
         self.tracked: list[LoggedCall] = []
         """The log's calls in flight."""
         self._unclaimed: list[_Unclaimed] = []
+        self._callers = CallersTraces()
 
     # what the frames say
 
@@ -147,7 +157,7 @@ class FrameMapping(LogMapping):
             if fits(one.logged, call):
                 self._unclaimed.remove(one)
                 _join(one.logged, call)
-                call.log_answer = _answer(one.span)
+                call.log_answer = answer_in_log(one.span)
                 return None
         return None
 
@@ -164,8 +174,9 @@ class FrameMapping(LogMapping):
                 continue
             self.tracked.remove(logged)
             if logged.frame is not None:
-                logged.frame.log_answer = _answer(span)
+                logged.frame.log_answer = answer_in_log(span)
                 self._discount(span)
+                put_below(self.dap.values(), span.span_id, logged.frame)
                 if span.parent_id and logged.frame.session_id is None:  # a create without an answer that tells of it
                     logged.frame.session_id = str(span.attributes[names.SESSION_ID])
                     self._count_pending(logged.frame.session_id)
@@ -184,7 +195,7 @@ class FrameMapping(LogMapping):
         self._discount(span)
         for call in self.calls:
             if (call.tool, call.session_key) == (tool, session_key) and call.log_number is None and not call.log_answer:
-                call.log_answer = _answer(span)
+                call.log_answer = answer_in_log(span)
                 return []
         return [] if self.given.ended(tool, session_key, span.end_ns // 1_000_000) else self._alone(span)
 
@@ -192,7 +203,7 @@ class FrameMapping(LogMapping):
         """A call that only the log knows: it counts where the frames are known to be incomplete."""
         if self.frames.is_live and not self._is_missing(Direction.TO_SERVER, span.start_ns):
             return []
-        self._count(span.attributes.get(names.SESSION_ID), _answer(span))
+        self._count(span.attributes.get(names.SESSION_ID), answer_in_log(span))
         return [span]
 
     def _is_missing(self, direction: Direction, time_ns: int) -> bool:
@@ -230,21 +241,12 @@ class FrameMapping(LogMapping):
         created = call.answer.created if call.answer else None
         if created is None or created in self.sessions or created in self.ended:
             return []
-        asked = call.asked
-        fields: dict[str, object] = {"sessionId": created}
-        if asked is not None:
-            told = {"sessionName": asked.name, "language": asked.language, "executablePath": asked.executable}
-            fields |= {name: value for name, value in told.items() if value is not None}
-        return self._created(Entry("session:created", "", call.start_ns // 1_000_000, fields), created)
+        return self._created(created_by(call, created), created)
 
-    def _close_by(self, call: FrameCall, session: Session | None) -> list[Span]:
+    def _close_by(self, call: FrameCall, session: Session) -> list[Span]:
         """The end of a session that a call closed, where the log has not told of it."""
-        answer = call.answer
-        if call.tool != CLOSE or session is None or session.closed_ms is not None:
-            return []
-        if answer is None or answer.failure or answer.outcome:
-            return []
-        return session.close(Entry("session:closed", "", answer.end_ns // 1_000_000, {"sessionId": session.session_id}))
+        entry = closed_by(call)
+        return session.close(entry) if entry is not None and session.closed_ms is None else []
 
     def _pending(self, session_id: str | None) -> int:
         return sum(call.session_id == session_id for call in self.calls)
@@ -261,7 +263,7 @@ class FrameMapping(LogMapping):
 
     def _discount(self, span: Span) -> None:
         """A call that the log's mapping counted, and that is counted when it is given out."""
-        self._count(span.attributes.get(names.SESSION_ID), _answer(span), -1)
+        self._count(span.attributes.get(names.SESSION_ID), answer_in_log(span), -1)
 
     def _count(self, session_id: object, answer: Answer, number: int = 1) -> None:
         session = self.sessions.get(session_id) if isinstance(session_id, str) else None
@@ -269,6 +271,20 @@ class FrameMapping(LogMapping):
             session.totals.calls += number
             session.totals.failed += number * (answer.failure is not None)
             session.totals.unanswered += number * (answer.outcome == "unanswered")
+
+    # DAP traces
+
+    def take_dap(self, session_id: str, messages: Iterable[DapMessage]) -> list[Span]:
+        """As of any log; what is below a call that joined its caller's trace is there too."""
+        return self._callers.with_parents(super().take_dap(session_id, messages))
+
+    def place_dap(self) -> list[Span]:
+        """As of any log."""
+        return self._callers.with_parents(super().place_dap())
+
+    def close_dap(self, session_ids: Iterable[str]) -> list[Span]:
+        """As of any log."""
+        return self._callers.with_parents(super().close_dap(session_ids))
 
     # giving out
 
@@ -290,10 +306,12 @@ class FrameMapping(LogMapping):
         spans = self._create_by(call)
         session = self.sessions.get(call.session_id) if call.session_id is not None else None
         if call.answer is None:
-            call.answer = _without_answer(call, session)
+            call.answer = without_answer(call, session.last_ms if session else 0)
         elif call.cancelled_ns is not None and not call.answer.outcome:
             call.answer = replace(call.answer, outcome="cancelled")
-        self._withdraw(call)
+        self._withdraw(call, session)
+        if self.frames.join_caller:
+            self._callers.add(call)
         home = self._home(call.session_id)
         if home is None:
             call.attributes.put(names.SESSION_ID, call.session_id, self.options.max_value_bytes)
@@ -316,7 +334,7 @@ class FrameMapping(LogMapping):
             session = Session(session_id, self.options, self.occurrences, ended.root_ms, 0, ended.name, ended.language)
         return Home(session.trace_id, session.root_ns, session.common) if session else None
 
-    def _withdraw(self, call: FrameCall) -> None:
+    def _withdraw(self, call: FrameCall, session: Session | None) -> None:
         """Takes a call out of the log's books: its answer is not to be waited for there."""
         logged = next((one for one in self.tracked if one.frame is call), None)
         if logged is None:
@@ -326,6 +344,9 @@ class FrameMapping(LogMapping):
         for book in [session.book for session in self.sessions.values()] + list(self.loose.books.values()):
             if any(one is logged.call for one in book.calls):
                 book.remove(logged.call)
+        if session is not None and session.dap is not None and call.answer is not None:
+            session.dap.call_ended(logged.call, call.answer.end_ns)
+            put_below([session.dap], logged.call.span.span_id, call)
         self.loose.books = {key: book for key, book in self.loose.books.items() if book}
 
 
@@ -335,18 +356,3 @@ def _join(logged: LoggedCall, call: FrameCall) -> None:
     call.log_span = logged.call.span
     # The root of a session stands where its create began.
     logged.call.span.start_ms = call.start_ns // 1_000_000
-
-
-def _answer(span: Span) -> Answer:
-    """How the log says that a call ended."""
-    failed = span.status is StatusCode.ERROR
-    failure = Failure(str(span.attributes.get(names.ERROR_TYPE)), span.status_message) if failed else None
-    return Answer(span.end_ns, failure, outcome=str(span.attributes.get(names.OUTCOME, "")))
-
-
-def _without_answer(call: FrameCall, session: Session | None) -> Answer:
-    """The end of a call that none came for: given up by the client, or ended with its session."""
-    if call.cancelled_ns is not None:
-        return Answer(call.cancelled_ns, outcome="cancelled")
-    end_ns = max(call.start_ns + SHORTEST_NS, session.last_ms * 1_000_000 if session else 0)
-    return Answer(end_ns, outcome="unanswered")

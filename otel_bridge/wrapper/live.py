@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 
 from otel_bridge.entries.frame import Frame, Gap
 from otel_bridge.pipeline.announcements import Announcer
+from otel_bridge.pipeline.tail import CHECK_EVERY_S
 from otel_bridge.sessions.frame_mapping import FrameMapping
 from otel_bridge.sessions.frame_reader import FrameReader
 from otel_bridge.sessions.span import Span
@@ -42,7 +43,7 @@ class LiveRun:
         self._server = server
         self._tail: RunTail | None = open_tail("") if mapping.frames.is_logged else None
         self._has_ended = False
-        self._active_s = 0.0
+        self._active_s = self._traced_s = 0.0
 
     def run(self, stop: threading.Event, delivery_s: float) -> bool:
         """Export until the server has ended or `stop` is set, and `delivery_s` longer at most.
@@ -79,6 +80,9 @@ class LiveRun:
         now_s = time.monotonic()
         if not chunks:
             spans += self._mapping.settle(now_s)
+        if tail is not None and now_s - self._traced_s >= CHECK_EVERY_S:
+            self._traced_s = now_s
+            spans += tail.look_for_traces()
         if chunks or records:
             self._active_s = now_s
         if spans and tail is None:
@@ -126,9 +130,7 @@ class LiveRun:
         tail = self._tail
         if tail is None:
             return self._has_ended
-        is_handed_over = self._wait_for_room(end_s)
-        if is_handed_over:
-            tail.submit(spans, has_read=False)
+        is_handed_over = self._submit_last(tail, spans, end_s)
         outcome = tail.close(max(0.0, end_s - time.monotonic()))
         tail.say()
         is_delivered = is_handed_over and not outcome.left_batches
@@ -137,6 +139,21 @@ class LiveRun:
             what = "the next run will send the rest" if self._mapping.frames.is_logged else "some calls are lost"
             self._announcer.once(f"not all was delivered ({reason}); {what}")
         return is_delivered and self._has_ended
+
+    def _submit_last(self, tail: RunTail, spans: list[Span], end_s: float) -> bool:
+        """Hands over what the end made final, and the rest of the DAP traces; False if there is no room for it."""
+        if not self._wait_for_room(end_s):
+            return False
+        tail.submit([*spans, *tail.look_for_traces()], has_read=False)
+        while tail.has_unread_traces and self._wait_for_room(end_s):
+            if not self._round() and threading.Event().wait(_GONE_S):
+                break
+        if not self._has_ended:
+            return True
+        if tail.has_unread_traces or not self._wait_for_room(end_s):
+            return False
+        tail.submit(self._mapping.close_dap(list(self._mapping.dap)), has_read=False)
+        return True
 
     def _wait_for_room(self, end_s: float) -> bool:
         return self._tail is None or self._tail.delivery.wait_for_room(max(0.0, end_s - time.monotonic()))

@@ -108,7 +108,4 @@ class PickUp:
 
 
 def _size_bytes(folder: Path) -> int:
-    with os.scandir(folder) as entries:
-        return sum(
-            entry.stat(follow_symlinks=False).st_size for entry in entries if entry.is_file(follow_symlinks=False)
-        )
+    return sum((Path(parent) / name).lstat().st_size for parent, _, names in os.walk(folder) for name in names)

@@ -16,6 +16,7 @@ from otel_bridge.export.encode import RequestEncoder
 from otel_bridge.export.resource import Resource, Scope
 from otel_bridge.export.transport import open_transport
 from otel_bridge.pipeline.announcements import Announcer
+from otel_bridge.pipeline.dap_traces import CALLS_KEPT, DapTraces
 from otel_bridge.pipeline.mapping_stage import Cut, MappedLog, MappingStage
 from otel_bridge.pipeline.marks import Committer
 from otel_bridge.pipeline.tail import READ_BYTES, Tail
@@ -85,7 +86,9 @@ class RunTail(Tail):
         Raises StateError when the state can't be used.
         """
         store = StateStore.open(settings.folder) if settings.folder else None
-        follower = Follower([str(settings.log)] if settings.log else [], start=Start.BEGINNING)
+        paths, traces = [str(settings.log)] if settings.log else [], DapTraces()
+        follower = Follower(lambda: [*paths, *traces.paths], start=Start.BEGINNING)
+        mapping.dap_calls_kept = CALLS_KEPT if settings.log else 0
         try:
             stage = RunStage(settings.mapping, announcer.malformed, mapping)
             if store is not None:
@@ -105,7 +108,7 @@ class RunTail(Tail):
             on_bulletin=lambda bulletin: announcer.once(bulletin.text),
         )
         committer.delivery, committer.endpoint = delivery, transport.endpoint
-        tail = cls(follower, stage, delivery, committer, announcer, settings.mapping.idle_timeout_ms)
+        tail = cls(follower, stage, delivery, committer, announcer, settings.mapping.idle_timeout_ms, traces=traces)
         tail.store, tail.outcome = store, None
         return tail
 
@@ -124,6 +127,16 @@ class RunTail(Tail):
             self.stage.frames_changed()
         if spans or has_read:
             self._submit(spans)
+
+    def look_for_traces(self) -> list[Span]:
+        """Looks for DAP traces of the sessions; gives what is final because no more of one will come."""
+        return self._check_traces({chain.chain: chain for chain in self.follower.statistics().chains})
+
+    @property
+    def has_unread_traces(self) -> bool:
+        """Whether a DAP trace was found that is not read to its end."""
+        unread_bytes = {chain.path: chain.lag_bytes for chain in self.follower.statistics().chains}
+        return any(unread_bytes.get(path, 1) for path in self.traces.paths)
 
     def say(self) -> None:
         """Says what happened to the log's files, and the counts that are due."""
