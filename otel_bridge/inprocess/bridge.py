@@ -242,7 +242,7 @@ class Bridge:
             line = snapshot(*entry)
         except Exception as failure:  # noqa: BLE001, the host's own objects can raise anything when they are written
             line = None
-            self._intake.count_malformed(f"one that cannot be written as JSON ({type(failure).__name__})")
+            self._intake.count_malformed(f"it cannot be written as JSON, {type(failure).__name__}")
         else:
             if line is None:
                 return

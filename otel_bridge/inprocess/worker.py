@@ -175,7 +175,7 @@ def say_counts(intake: Intake, announcements: Announcements, *, is_last: bool = 
         is_last=is_last,
     )
     announcements.count(
-        "malformed", counts.malformed, f"entries skipped, the last one as {counts.flaw}: {{}}", is_last=is_last
+        "malformed", counts.malformed, f"entries skipped (the last one: {counts.flaw}): {{}}", is_last=is_last
     )
 
 
