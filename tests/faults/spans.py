@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from otel_bridge.pipeline.mapping_stage import MappingStage
@@ -12,28 +13,44 @@ from otel_bridge.testing import Receiver
 from tests.waiting import wait_until
 
 LONG_AFTER_MS = 4_000_000_000_000
+SHOWN = 5
 Key = tuple[int, int]
 
 
-def expected(path: Path, options: MappingOptions | None = None) -> dict[Key, Span]:
+def expected(*paths: Path, options: MappingOptions | None = None) -> dict[Key, Span]:
     """The spans of a plain replay, by trace and span id."""
     stage = MappingStage(options or MappingOptions(), lambda line: None)
-    portions = mapped([str(path)], stage, LONG_AFTER_MS, lambda *_: None, lambda _: None)
-    return {(span.trace_id, span.span_id): span for portion in portions for span in portion}
+    portions = mapped(map(str, paths), stage, LONG_AFTER_MS, lambda *_: None, lambda _: None)
+    return by_id(span for portion in portions for span in portion)
 
 
-def received(receiver: Receiver) -> dict[Key, Span]:
-    """What a receiver has, by trace and span id; AssertionError when one id came with two contents."""
-    spans = receiver.spans
-    found = {(span.trace_id, span.span_id): span for span in spans}
-    assert len(found) == len(spans), "one id came with two contents"
+def by_id(spans: Iterable[Span]) -> dict[Key, Span]:
+    """Spans by trace and span id; AssertionError when one id has two contents."""
+    found: dict[Key, Span] = {}
+    for span in spans:
+        known = found.setdefault((span.trace_id, span.span_id), span)
+        assert known == span, f"one id, two contents:\n{known}\n{span}"
     return found
 
 
-def wait_for_all(receiver: Receiver, wanted: dict[Key, Span], deadline_s: float = 60.0) -> None:
+def wait_for_all(receiver: Receiver, wanted: Mapping[Key, Span], deadline_s: float = 60.0) -> None:
     """Waits until the receiver has as many spans as wanted, then compares all of them."""
-    wait_until(lambda: len(receiver.spans) >= len(wanted), f"{len(wanted)} spans arrived", deadline_s)
-    found = received(receiver)
+    try:
+        wait_until(lambda: len(receiver.spans) >= len(wanted), "all spans arrived", deadline_s)
+    except AssertionError:
+        check_same(by_id(receiver.spans), wanted)
+        raise
+    check_same(by_id(receiver.spans), wanted)
 
-    assert found.keys() == wanted.keys()
-    assert found == wanted
+
+def check_same(found: Mapping[Key, object], wanted: Mapping[Key, object]) -> None:
+    """AssertionError, with some examples, unless both hold the same spans."""
+    missing = [wanted[key] for key in wanted.keys() - found.keys()]
+    extra = [found[key] for key in found.keys() - wanted.keys()]
+    differ = [(found[key], wanted[key]) for key in wanted.keys() & found.keys() if found[key] != wanted[key]]
+    if not missing and not extra and not differ:
+        return
+    lines = [f"{len(wanted)} spans wanted, {len(found)} there"]
+    for title, some in (("missing", missing), ("extra", extra), ("different (there, wanted)", differ)):
+        lines += [f"{title}: {len(some)}", *(f"    {one}" for one in some[:SHOWN])]
+    raise AssertionError("\n".join(lines))

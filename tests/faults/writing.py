@@ -10,7 +10,9 @@ import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import IO
 
+from otel_bridge.entries.kinds import STRUCTURED_LINE
 from otel_bridge.entries.times import time_ms
 from tests.recordings import Recording
 
@@ -37,6 +39,16 @@ def session_lines(name: str, now_ms: int) -> Iterator[bytes]:
         for old, new in replaced.items():
             written = written.replace(old, new)
         yield written.encode("utf-8", "replace") + b"\n"
+
+
+def write_sessions(log: Path, count: int, began_ms: int | None = None) -> None:
+    """Appends the structured lines of `count` sessions (39 spans each) that follow one another."""
+    now_ms = int(time.time() * 1000) if began_ms is None else began_ms
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as file:
+        for number in range(count):
+            lines = session_lines("happy", now_ms + number)
+            file.writelines(line for line in lines if STRUCTURED_LINE.search(line))
 
 
 class RotatingWriter:
@@ -69,7 +81,7 @@ class RotatingWriter:
     def _run(self) -> None:
         began_s, with_whole = time.monotonic(), self.whole.open("ab", buffering=0)
         with with_whole as whole:
-            file = self.log.open("ab", buffering=0)
+            file: IO[bytes] = self.log.open("ab", buffering=0)
             while not self._stop.is_set():
                 for line in session_lines("happy", int(time.time() * 1000)):
                     behind_s = began_s + self.lines * self._pause_s - time.monotonic()
@@ -81,15 +93,15 @@ class RotatingWriter:
                     file.write(line[middle:])
                     self.lines += 1
                     if file.tell() > self._max_bytes:
-                        file.close()
-                        self._rotate()
-                        file = self.log.open("ab", buffering=0)
+                        file = self._rotate(file)
+                        self.rotations += 1
             file.close()
 
-    def _rotate(self) -> None:
+    def _rotate(self, file: IO[bytes]) -> IO[bytes]:
         """`server1.log` becomes `server2.log`, `server.log` becomes `server1.log`; three files are kept."""
+        file.close()
         first, second = (self.log.with_name(f"server{number}.log") for number in (1, 2))
         if first.exists():
             first.replace(second)
         self.log.replace(first)
-        self.rotations += 1
+        return self.log.open("ab", buffering=0)
