@@ -12,7 +12,7 @@ import pytest
 
 from otel_bridge.sessions.ids import trace_id_of_session
 from tests.calls import Call
-from tests.matching import CallSpan, match
+from tests.matching import AHEAD_MS, CallSpan, match
 from tests.real.bridge import TailProcess
 from tests.real.debug_client import FACT, FACT_RETURN, DebugClient
 from tests.real.jaeger import Jaeger, tags
@@ -83,8 +83,8 @@ def check_equal(jaeger: Jaeger, session_id: str, calls: list[Call]) -> None:
     assert more == []
     for found in matches:
         assert found.span is not None, found.call
-        assert found.end_error_ms is not None
-        assert found.end_error_ms < 50
+        assert found.call.end_ms is not None
+        assert found.call.start_ms - AHEAD_MS <= found.span.end_ms <= found.call.end_ms + AHEAD_MS
         if found.call.error:
             assert found.span.failed
 
