@@ -46,7 +46,8 @@ class Child:
         theirs_in, stdin = os.pipe()
         stdout, theirs_out = os.pipe()
         try:
-            process = subprocess.Popen(command, stdin=theirs_in, stdout=theirs_out)
+            # Whatever else we were given is the server's, as it would be without us; what we opened closes itself.
+            process = subprocess.Popen(command, stdin=theirs_in, stdout=theirs_out, close_fds=False)
         except OSError as error:
             os.close(stdin)
             os.close(stdout)

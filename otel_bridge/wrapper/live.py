@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 from otel_bridge.entries.frame import Frame, Gap
 from otel_bridge.pipeline.announcements import Announcer
@@ -13,6 +14,7 @@ from otel_bridge.pipeline.tail import CHECK_EVERY_S
 from otel_bridge.sessions.frame_mapping import FrameMapping
 from otel_bridge.sessions.frame_reader import FrameReader
 from otel_bridge.sessions.span import Span
+from otel_bridge.sources.processes import PROC, running
 from otel_bridge.wrapper.inlet import Inlet
 from otel_bridge.wrapper.records import Record, ServerEnd
 from otel_bridge.wrapper.run_tail import RunTail
@@ -160,10 +162,11 @@ class LiveRun:
 
 
 def _is_gone(pid: int) -> bool:
+    """Whether the server has ended; also if nobody has reaped it, where the system tells of that."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return True
     except PermissionError:
         return False
-    return False
+    return Path(PROC).is_dir() and running(pid) is None

@@ -105,18 +105,39 @@ def test_spans_equal_the_clients_record(receiver: Receiver, tmp_path: Path) -> N
     assert len(receiver.arrived) == len(spans)
 
 
+def test_dap_spans_are_below_their_calls(receiver: Receiver, tmp_path: Path) -> None:
+    """Within the span of the call's frames, before the folder with the trace goes."""
+    state = tmp_path / "state"
+    prefix = wrapped(receiver.endpoint, state)
+    with DebugClient(tmp_path / "server", log_file=None, wrapped=prefix, env={"DAP_TRACE": "1"}) as client:
+        session_id = debug(client)
+    wait_until(lambda: not list(state.glob("runs/*")), "the run's folder is removed")
+
+    trace = [span for span in receiver.spans if span.trace_id == trace_id_of_session(session_id)]
+    by_id = {span.span_id: span for span in trace}
+    pairs = [(span, by_id[span.parent_id]) for span in trace if span.name.startswith("dap ")]
+    below = [(span.name, parent.name) for span, parent in pairs if parent.name.startswith("tools/call ")]
+    assert ("dap launch", "tools/call start_debugging") in below
+    assert below.count(("dap evaluate", "tools/call evaluate_expression")) == 4
+    for span, parent in pairs:
+        assert parent.parent_id == 0 or parent.start_ns <= span.start_ns <= span.end_ns <= parent.end_ns
+
+
 @pytest.mark.real("jaeger")
 def test_jaeger_has_nothing_against_it(jaeger: Jaeger, tmp_path: Path) -> None:
     """No broken parent, no doubled id, no clock to adjust."""
-    prefix = wrapped(jaeger.http_endpoint, tmp_path / "state")
-    with DebugClient(tmp_path / "server", log_file=None, wrapped=prefix) as client:
+    state = tmp_path / "state"
+    prefix = wrapped(jaeger.http_endpoint, state)
+    with DebugClient(tmp_path / "server", log_file=None, wrapped=prefix, env={"DAP_TRACE": "1"}) as client:
         session_id = debug(client)
+    wait_until(lambda: not list(state.glob("runs/*")), "all is delivered")
     trace_id = f"{trace_id_of_session(session_id):032x}"
-    jaeger.wait_for(
+    spans = jaeger.wait_for(
         trace_id, lambda spans: any(span["operationName"] == "debug_session lifetime" for span in spans), "it is closed"
     )
 
     assert jaeger.warnings(trace_id) == []
+    assert any(span["operationName"].startswith("dap ") for span in spans)
 
 
 def test_bytes_are_equal_before_and_behind_the_pump(receiver: Receiver, tmp_path: Path) -> None:

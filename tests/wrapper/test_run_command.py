@@ -78,6 +78,32 @@ def test_what_the_client_ignores_the_server_ignores(tmp_path: Path) -> None:
         assert json.loads(run.stdout.readline())["id"] == 2
 
 
+def test_what_the_client_hands_down_reaches_the_server(tmp_path: Path) -> None:
+    """Its environment, its folder, and descriptors beyond the three."""
+    theirs, ours = os.pipe()
+    script = f"import os; print('in', os.getcwd(), 'with', os.environ['GIVEN']); os.write({ours}, b'more')"
+    words = [*COMMAND, "--endpoint", "http://127.0.0.1:9", "--", sys.executable, "-c", script]
+    done = subprocess.run(
+        words, pass_fds=(ours,), env={**os.environ, "GIVEN": "this"}, cwd=tmp_path, capture_output=True, check=True
+    )
+    os.close(ours)
+
+    assert done.stdout == f"in {tmp_path} with this\n".encode()
+    assert os.read(theirs, 100) == b"more"
+    os.close(theirs)
+
+
+def test_spans_on_the_console_are_not_on_the_clients_pipe(tmp_path: Path) -> None:
+    """Standard output is the server's alone."""
+    with Wrapped(tmp_path, SERVER, "--exporter", "console") as run:
+        answer = run.call(1, "tools/call", name="echo", arguments={"text": "hi"})
+        assert answer["id"] == 1
+        run.stdin.close()
+        assert run.stdout.read() == b""
+        assert run.process.wait() == 0
+        assert "tools/call echo" in run.said
+
+
 def test_the_end_of_the_clients_output_reaches_the_server(tmp_path: Path) -> None:
     """The server ends by itself, as it would without us; nothing of ours was on its output."""
     with Wrapped(tmp_path, ["cat"]) as run:
