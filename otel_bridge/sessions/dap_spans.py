@@ -118,7 +118,7 @@ class DapSpans:
         if kind == "response" and isinstance(seq, int):
             asked = self._asked.pop(("in" if message.direction == "out" else "out", seq), None)
             if asked is not None:
-                self._waiting.append(_Pair(asked, message.time_ms, self._failure(payload), self._body(payload)))
+                self._waiting.append(_Pair(asked, message.time_ms, self._failure(payload), self._body(payload, asked)))
             return []
         if payload.get("event") == "output":
             return self._add_output(message)
@@ -240,10 +240,17 @@ class DapSpans:
         redacted = redact(arguments)
         return redacted if isinstance(redacted, dict) else {}
 
-    def _body(self, payload: Mapping[str, object]) -> str | None:
-        if self.options.capture < Capture.FULL or payload.get("body") is None:
+    def _body(self, payload: Mapping[str, object], asked: _Request) -> str | None:
+        body = payload.get("body")
+        if self.options.capture < Capture.FULL or body is None:
             return None
-        return clip_json(redact(payload["body"]), self.options.max_value_bytes)
+        if isinstance(body, dict):
+            # what was asked for tells what a result is: it is redacted beside it, and not sent twice
+            asking = {name: asked.arguments[name] for name in ("expression", "name") if name in asked.arguments}
+            redacted = redact({**asking, **body})
+            body = {name: redacted[name] for name in redacted if name in body} if isinstance(redacted, dict) else {}
+            return clip_json(body, self.options.max_value_bytes)
+        return clip_json(redact(body), self.options.max_value_bytes)
 
     def _add_output(self, message: DapMessage) -> list[Span]:
         body = message.payload.get("body")

@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 import pytest
 
+from otel_bridge.entries.dap import DapMessage, DapReader
 from otel_bridge.sessions.attributes import Capture, MappingOptions
 from otel_bridge.sessions.log_mapping import LogMapping
 from otel_bridge.sessions.saved import take_changes
@@ -50,11 +51,19 @@ NOTHING_TELLS = {
 def test_only_what_nothing_tells_leaves(capture: Capture) -> None:
     """Not in a name, an attribute, an event, a status, nor in what is saved for a restart."""
     mapping = LogMapping(MappingOptions(capture=capture, max_value_bytes=1 << 20))
+    mapping.dap_calls_kept = 1_000
     spans, saved = [], []
     for item in items_of(Recording("secrets").log):
         spans += mapping.take([item])
         saved.append(repr(take_changes(mapping)))
+    for trace in Recording("secrets").dap_traces:
+        for message in DapReader(trace.session_id).feed(trace.data):
+            assert isinstance(message, DapMessage)
+            spans += mapping.take_dap(trace.session_id, [message])
+            saved.append(repr(take_changes(mapping)))
     spans += mapping.end(mapping.latest_ms + 1)
+    spans += mapping.close_dap(list(mapping.dap))
+    assert any(span.name == "dap evaluate" for span in spans)
     sent = "\n".join(repr(asdict(span)) for span in spans)
     everything = sent + "\n".join(saved)
 
