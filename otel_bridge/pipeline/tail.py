@@ -215,18 +215,22 @@ class Tail:
         for notice in self.follower.notices():
             if notice.is_loss:
                 self._lost_bytes[notice.kind] += notice.lost_bytes
-            self.announcer.repeated(f"{notice.kind} {notice.path}", _line(notice))
+            text = f"warning: {notice.text}" if notice.is_loss else notice.text
+            if notice.kind is NoticeKind.GAP:
+                # Not by kind and path: several lost files can have had one name, one after the other.
+                self.announcer.once(f"{text}; {self._around(notice)}")
+            else:
+                self.announcer.repeated(f"{notice.kind} {notice.path}", text)
         self.announcer.flush()
 
+    def _around(self, gap: Notice) -> str:
+        before_ms = gap.before_ms
+        if before_ms is None and (log := self.stage.logs.get(gap.chain)):
+            before_ms = log.mapping.latest_ms or None  # nothing of this file was read: the last entry of those before
+        before = "the beginning" if before_ms is None else _time(before_ms)
+        after = "what is written next" if gap.after_ms is None else _time(gap.after_ms)
+        return f"entries are missing between {before} and {after}"
 
-def _line(notice: Notice) -> str:
-    text = notice.text
-    if notice.kind is NoticeKind.GAP:
-        text += f"; entries are missing between {_time(notice.before_ms)} and {_time(notice.after_ms)}"
-    return f"warning: {text}" if notice.is_loss else text
 
-
-def _time(time_ms: int | None) -> str:
-    if time_ms is None:
-        return "a time that is not known"
+def _time(time_ms: int) -> str:
     return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from otel_bridge.testing import Receiver
@@ -46,3 +47,35 @@ def test_what_was_rotated_away_during_an_outage_is_delivered_after_it(tmp_path: 
             assert len(receiver.spans) > before
             assert grown < 20_000_000
             assert "lost" not in bridge.output.replace("nothing is lost", "")
+
+
+def test_a_kill_during_an_outage_that_rotates_all_the_way_round_names_what_is_lost(tmp_path: Path) -> None:
+    """Files that only the killed bridge still held open are named at the next start, with their offset and times."""
+    port = reserve_port()
+    writer = RotatingWriter(tmp_path / "logs", max_bytes=100_000, lines_per_second=2_000)
+    words = (writer.log, "--from", "beginning", "--endpoint", f"http://127.0.0.1:{port}")
+    with TailProcess(tmp_path / "bridge", *words) as bridge:
+        wait_until(lambda: bridge.status.has_state, "the bridge is up")
+        with writer:
+            with Receiver(port=port) as receiver:
+                wait_until(lambda: receiver.spans, "delivery began")
+            began = writer.rotations
+            wait_until(lambda: writer.rotations > began + 2 * KEPT_FILES, "the log was rotated all the way round")
+            wait_until(lambda: bridge.status.held_files >= KEPT_FILES, "the state knows of files that are held open")
+            held = [file for file in bridge.status.files if file.is_gone]
+            bridge.kill()
+            writer.finish()
+            bridge.start()
+            wait_until(lambda: bridge.status.lost_bytes, "the loss is counted")
+            for file in held:
+                found = re.search(
+                    rf"warning: {file.path} is gone: what followed byte {file.offset_bytes} .*", bridge.output
+                )
+                assert found, f"{file}\n{bridge.output}"
+                times = re.fullmatch(r".*; entries are missing between (20\S+Z) and (20\S+Z)", found[0])
+                assert times, found[0]
+                assert times[1] <= times[2]
+            assert bridge.status.lost_bytes["gap"] >= sum(file.lag_bytes for file in held)
+            with Receiver(port=port) as receiver:
+                wait_until(lambda: bridge.status.lag_bytes == 0, "the rest is delivered", 60)
+                assert bridge.stop() == 0

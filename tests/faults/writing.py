@@ -44,15 +44,26 @@ def session_lines(name: str, now_ms: int) -> Iterator[bytes]:
 def write_sessions(log: Path, count: int, began_ms: int | None = None) -> None:
     """Appends the structured lines of `count` sessions (39 spans each) that follow one another."""
     now_ms = int(time.time() * 1000) if began_ms is None else began_ms
+    lasts_ms = duration_ms("happy")
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as file:
         for number in range(count):
-            lines = session_lines("happy", now_ms + number)
+            lines = session_lines("happy", now_ms + number * (lasts_ms + 1))
             file.writelines(line for line in lines if STRUCTURED_LINE.search(line))
 
 
+def duration_ms(name: str) -> int:
+    """How long a recorded session lasts."""
+    times = [time_ms(json.loads(line)["timestamp"]) for line in Recording(name).lines]
+    known = [one for one in times if isinstance(one, int)]
+    return max(known) - known[0]
+
+
 class RotatingWriter:
-    """Writes sessions into `folder/server.log`, rotating at `max_bytes`; `folder/../whole.log` keeps every byte."""
+    """Writes sessions into `folder/server.log`, rotating at `max_bytes`; `folder/../whole.log` keeps every byte.
+
+    Sessions follow one another also in log time, which therefore runs ahead of the clock.
+    """
 
     def __init__(self, folder: Path, *, max_bytes: int, lines_per_second: float, seed: int = 0) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -81,9 +92,10 @@ class RotatingWriter:
     def _run(self) -> None:
         began_s, with_whole = time.monotonic(), self.whole.open("ab", buffering=0)
         with with_whole as whole:
+            log_ms, lasts_ms = int(time.time() * 1000), duration_ms("happy")
             file: IO[bytes] = self.log.open("ab", buffering=0)
             while not self._stop.is_set():
-                for line in session_lines("happy", int(time.time() * 1000)):
+                for line in session_lines("happy", log_ms):
                     behind_s = began_s + self.lines * self._pause_s - time.monotonic()
                     if behind_s > 0:
                         self._stop.wait(min(behind_s, 0.05))
@@ -95,6 +107,7 @@ class RotatingWriter:
                     if file.tell() > self._max_bytes:
                         file = self._rotate(file)
                         self.rotations += 1
+                log_ms += lasts_ms + 1
             file.close()
 
     def _rotate(self, file: IO[bytes]) -> IO[bytes]:
