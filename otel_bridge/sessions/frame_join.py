@@ -47,13 +47,18 @@ class LoggedCall:
         key = key_of(entry.fields.get("sessionId"))
         return cls(call, key, digest_of(entry.fields.get("request")), entry.time_ms)
 
-    def pick(self, frames: Iterable[FrameCall]) -> FrameCall | None:
+    def pick(self, frames: Iterable[FrameCall], *, all_known: bool) -> FrameCall | None:
         """The call of the frames that this is, among those that wait for one."""
-        return self.best([frame for frame in frames if frame.log_number is None and fits(self, frame)])
+        waiting = [frame for frame in frames if frame.log_number is None and fits(self, frame)]
+        return self.best(waiting, all_known=all_known)
 
-    def best(self, fitting: Sequence[_Call]) -> _Call | None:
-        """Of calls that fit the first with the same arguments, else the first."""
-        return next((one for one in fitting if one.digest == self.digest), fitting[0] if fitting else None)
+    def best(self, fitting: Sequence[_Call], *, all_known: bool) -> _Call | None:
+        """Of calls that fit the first with the same arguments; else, where none can be missing, the first.
+
+        The server may log a number or a text in another form than it came in.
+        """
+        same = next((one for one in fitting if one.digest == self.digest), None)
+        return same or (fitting[0] if fitting and all_known else None)
 
 
 def key_of(session_id: object) -> str:
@@ -119,9 +124,10 @@ class GivenCalls:
         if given.begin_is_open or given.end_is_open:
             self._calls.append(given)
 
-    def began(self, logged: LoggedCall) -> bool:
+    def began(self, logged: LoggedCall, *, all_known: bool) -> bool:
         """Whether this late `tool:call` is that of a call which was given out; true once for each."""
-        found = logged.best([given for given in self._calls if given.begin_is_open and fits(logged, given)])
+        open_calls = [given for given in self._calls if given.begin_is_open and fits(logged, given)]
+        found = logged.best(open_calls, all_known=all_known)
         if found is not None:
             found.begin_is_open = found.end_is_open = False  # the log pairs the answer with this call by itself
         return found is not None

@@ -25,7 +25,7 @@ from otel_bridge.sessions.frame_call import (
     without_answer,
 )
 from otel_bridge.sessions.frame_dap import CallersTraces, put_below
-from otel_bridge.sessions.frame_join import GivenCalls, LoggedCall, fits, key_of
+from otel_bridge.sessions.frame_join import GivenCalls, LoggedCall, key_of
 from otel_bridge.sessions.log_mapping import EndedSession, LogMapping
 from otel_bridge.sessions.session import Session
 from otel_bridge.sessions.span import Span, SpanKind
@@ -141,20 +141,20 @@ class FrameMapping(LogMapping):
         call = super()._opened(entry)
         logged = LoggedCall.of(call, entry)
         self.tracked.append(logged)
-        frame = logged.pick(self.calls)
+        frame = logged.pick(self.calls, all_known=not self.gaps)
         if frame is not None:
             _join(logged, frame)
         else:
-            logged.is_given = self.given.began(logged)
+            logged.is_given = self.given.began(logged, all_known=not self.gaps)
         return call
 
     def _join_earlier(self, call: FrameCall) -> None:
         """Joins a call whose entries were read before its request was heard of."""
         for logged in self.tracked:
-            if logged.frame is None and not logged.is_given and fits(logged, call):
+            if logged.frame is None and not logged.is_given and logged.pick([call], all_known=not self.gaps):
                 return _join(logged, call)
         for one in self._unclaimed:
-            if fits(one.logged, call):
+            if one.logged.pick([call], all_known=not self.gaps):
                 self._unclaimed.remove(one)
                 _join(one.logged, call)
                 call.log_answer = answer_in_log(one.span)

@@ -188,7 +188,9 @@ class FrameReader:
 
 
 def digest_of(request: object) -> str:
-    """A hash of a call's redacted arguments, without the path that the server hides in its log."""
+    """A hash of a call's redacted arguments, without the path that the server hides in its log; none are `{}` there."""
+    if request is None:
+        request = {}
     if isinstance(request, Mapping):
         request = {name: value for name, value in request.items() if name != "executablePath"}
     return blake2b(canonical_json(request), digest_size=8).hexdigest()
