@@ -71,6 +71,12 @@ def command(paths: tuple[str, ...], patience: float, dap_trace: tuple[Path, ...]
     listing = sys.stderr if settings.exporter is Exporter.CONSOLE else sys.stdout
     print_listing(replay.tally, listing)
     announcer.flush(final=True)
+    joined = sum(log.mapping.partial_roots for log in stage.logs.values())
+    if joined:
+        announcer.once(
+            f"sessions that began before these files do: {joined}; their roots differ from those of the whole log,"
+            " and would show twice if it were replayed as well"
+        )
     problems = list(replay.problems(outcome))
     for problem in problems:
         announcer.once(problem)

@@ -11,6 +11,7 @@ from otel_bridge.sessions.frame_call import Answer, FrameCall, SessionRequest
 from otel_bridge.sessions.frame_join import Given, GivenCalls, LoggedCall
 from otel_bridge.sessions.frame_mapping import FrameMapping
 from otel_bridge.sessions.open_span import OpenSpan
+from otel_bridge.sessions.saved_values import integer_of, list_of, object_of
 from otel_bridge.sessions.trace_context import TraceContext
 
 Json = dict[str, object]
@@ -30,12 +31,12 @@ def frames_to_json(mapping: FrameMapping) -> Json:
 def restore_frames(mapping: FrameMapping, saved: Json) -> None:
     """Puts back what `frames_to_json` gave, after the log itself. Raises KeyError, TypeError or ValueError."""
     in_the_log = {call.number: call for call in _log_calls(mapping)}
-    mapping.calls = [_call_from_json(_object(one), in_the_log) for one in _list(saved["calls"])]
-    mapping.given = GivenCalls(Given(**_object(one)) for one in _list(saved["given"]))  # type: ignore[arg-type]
-    gaps = [_object(one) for one in _list(saved["gaps"])]
-    mapping.gaps = [Gap(**{**gap, "direction": Direction(_integer(gap["direction"]))}) for gap in gaps]  # type: ignore[arg-type]
+    mapping.calls = [_call_from_json(object_of(one), in_the_log) for one in list_of(saved["calls"])]
+    mapping.given = GivenCalls(Given(**object_of(one)) for one in list_of(saved["given"]))  # type: ignore[arg-type]
+    gaps = [object_of(one) for one in list_of(saved["gaps"])]
+    mapping.gaps = [Gap(**{**gap, "direction": Direction(integer_of(gap["direction"]))}) for gap in gaps]  # type: ignore[arg-type]
     frames = {call.log_number: call for call in mapping.calls}
-    given = {_integer(one) for one in _list(saved["given_in_log"])}
+    given = {integer_of(one) for one in list_of(saved["given_in_log"])}
     mapping.tracked = [
         LoggedCall(call, "", "", call.span.start_ms, frames.get(number), number in given)
         for number, call in in_the_log.items()
@@ -75,21 +76,21 @@ def _call_to_json(call: FrameCall, in_the_log: set[int]) -> Json:
 def _call_from_json(saved: Json, in_the_log: dict[int, OpenCall]) -> FrameCall:
     asked, caller, span, number = saved["asked"], saved["caller"], saved["log_span"], saved["log_number"]
     shared = in_the_log.get(number) if isinstance(number, int) else None
-    trace = _list(caller) if caller else []
+    trace = list_of(caller) if caller else []
     return FrameCall(
         opener=bytes.fromhex(str(saved["opener"])),
         tool=str(saved["tool"]),
         session_key=str(saved["session_key"]),
         digest=str(saved["digest"]),
-        start_ns=_integer(saved["start_ns"]),
-        attributes=AttributeSet(_object(saved["attributes"])),  # type: ignore[arg-type]
+        start_ns=integer_of(saved["start_ns"]),
+        attributes=AttributeSet(object_of(saved["attributes"])),  # type: ignore[arg-type]
         session_id=_text(saved["session_id"]),
-        asked=SessionRequest(**_object(asked)) if asked else None,  # type: ignore[arg-type]
-        caller=TraceContext(int(str(trace[0]), 16), _integer(trace[1]), str(trace[2])) if trace else None,
+        asked=SessionRequest(**object_of(asked)) if asked else None,  # type: ignore[arg-type]
+        caller=TraceContext(int(str(trace[0]), 16), integer_of(trace[1]), str(trace[2])) if trace else None,
         answer=_answer_from_json(saved["answer"]),
-        cancelled_ns=None if saved["cancelled_ns"] is None else _integer(saved["cancelled_ns"]),
-        log_number=None if number is None else _integer(number),
-        log_span=shared.span if shared else OpenSpan.from_json(_object(span)) if span else None,
+        cancelled_ns=None if saved["cancelled_ns"] is None else integer_of(saved["cancelled_ns"]),
+        log_number=None if number is None else integer_of(number),
+        log_span=shared.span if shared else OpenSpan.from_json(object_of(span)) if span else None,
         log_answer=_answer_from_json(saved["log_answer"]),
     )
 
@@ -103,27 +104,9 @@ def _answer_to_json(answer: Answer | None) -> Json | None:
 def _answer_from_json(saved: object) -> Answer | None:
     if saved is None:
         return None
-    values = _object(saved)
+    values = object_of(saved)
     failure = values.pop("failure")
-    return Answer(failure=Failure(**_object(failure)) if failure else None, **values)  # type: ignore[arg-type]
-
-
-def _object(saved: object) -> Json:
-    if not isinstance(saved, dict):
-        raise TypeError(f"no object: {type(saved).__name__}")
-    return dict(saved)
-
-
-def _list(saved: object) -> list[object]:
-    if not isinstance(saved, list):
-        raise TypeError(f"no list: {type(saved).__name__}")
-    return saved
-
-
-def _integer(saved: object) -> int:
-    if not isinstance(saved, int) or isinstance(saved, bool):
-        raise TypeError(f"no integer: {type(saved).__name__}")
-    return saved
+    return Answer(failure=Failure(**object_of(failure)) if failure else None, **values)  # type: ignore[arg-type]
 
 
 def _text(saved: object) -> str | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from otel_bridge.sessions.attributes import EVENTS_NAME, AttributeSet, Failure
 from otel_bridge.sessions.ids import derived_span_id
+from otel_bridge.sessions.saved_values import integer_of, list_of
 from otel_bridge.sessions.span import Attributes, AttributeValue, Span, SpanEvent, SpanKind, StatusCode
 
 SHORTEST_NS = 1_000
@@ -105,12 +106,12 @@ class OpenSpan:
         return cls(
             span_id=int(str(saved["span_id"]), 16),
             name=str(saved["name"]),
-            kind=SpanKind(_integer(saved["kind"])),
-            start_ms=_integer(saved["start_ms"]),
+            kind=SpanKind(integer_of(saved["kind"])),
+            start_ms=integer_of(saved["start_ms"]),
             attributes=_attributes(saved["attributes"]),
-            events=[event_from_json(event) for event in _list(saved["events"])],
-            beyond=[event_from_json(event) for event in _list(saved["beyond"])],
-            spilled=_integer(saved["spilled"]),
+            events=[event_from_json(event) for event in list_of(saved["events"])],
+            beyond=[event_from_json(event) for event in list_of(saved["beyond"])],
+            spilled=integer_of(saved["spilled"]),
         )
 
 
@@ -148,23 +149,11 @@ def event_to_json(event: SpanEvent) -> list[object]:
 
 def event_from_json(saved: object) -> SpanEvent:
     """The inverse of `event_to_json`."""
-    name, time_ns, attributes = _list(saved)
-    return SpanEvent(str(name), _integer(time_ns), _attributes(attributes))
+    name, time_ns, attributes = list_of(saved)
+    return SpanEvent(str(name), integer_of(time_ns), _attributes(attributes))
 
 
 def _attributes(saved: object) -> AttributeSet:
     if not isinstance(saved, dict):
         raise TypeError(f"attributes are no object: {type(saved).__name__}")
     return AttributeSet({name: tuple(value) if isinstance(value, list) else value for name, value in saved.items()})
-
-
-def _list(saved: object) -> list[object]:
-    if not isinstance(saved, list):
-        raise TypeError(f"no list: {type(saved).__name__}")
-    return saved
-
-
-def _integer(saved: object) -> int:
-    if not isinstance(saved, int) or isinstance(saved, bool):
-        raise TypeError(f"no integer: {type(saved).__name__}")
-    return saved

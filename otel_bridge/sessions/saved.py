@@ -14,6 +14,7 @@ from otel_bridge.sessions.calls import CallBook, OpenCall
 from otel_bridge.sessions.creates import PendingCreate
 from otel_bridge.sessions.log_mapping import EndedSession, LogMapping
 from otel_bridge.sessions.open_span import OpenSpan
+from otel_bridge.sessions.saved_values import integer_of, list_of, object_of
 from otel_bridge.sessions.session import Session, Totals
 
 Json = dict[str, object]
@@ -64,22 +65,22 @@ def restore_into(
     mapping: LogMapping, log: Json, sessions: Mapping[str, Json], occurrences: Iterable[tuple[str, int, int]]
 ) -> None:
     """As `restore`, into a mapping that has seen nothing yet."""
-    mapping.latest_ms = _integer(log["latest_ms"])
-    mapping.number = _integer(log["number"])
-    mapping.partial_roots = _integer(log["partial_roots"])
-    mapping.dap_calls_kept = _integer(log["dap_calls_kept"])
+    mapping.latest_ms = integer_of(log["latest_ms"])
+    mapping.number = integer_of(log["number"])
+    mapping.partial_roots = integer_of(log["partial_roots"])
+    mapping.dap_calls_kept = integer_of(log["dap_calls_kept"])
     mapping.occurrences.restore(occurrences)
     for session_id, saved in sessions.items():
         if "ended" in saved:
-            mapping.ended[session_id] = EndedSession(**_object(saved["ended"]))  # type: ignore[arg-type]
+            mapping.ended[session_id] = EndedSession(**object_of(saved["ended"]))  # type: ignore[arg-type]
         else:
             mapping.sessions[session_id] = _session_from_json(session_id, saved, mapping)
-    for session_id, dap in _object(log["dap"]).items():
-        _restore_dap(mapping, session_id, _object(dap))
-    for key, book in _object(log["loose"]).items():
-        mapping.loose.books[key] = CallBook.from_json(_object(book))
-    for create in _list(log["creates"]):
-        restored = _create_from_json(_object(create), mapping)
+    for session_id, dap in object_of(log["dap"]).items():
+        _restore_dap(mapping, session_id, object_of(dap))
+    for key, book in object_of(log["loose"]).items():
+        mapping.loose.books[key] = CallBook.from_json(object_of(book))
+    for create in list_of(log["creates"]):
+        restored = _create_from_json(object_of(create), mapping)
         if restored:
             mapping.creates.waiting.append(restored)
 
@@ -111,11 +112,11 @@ def _session_from_json(session_id: str, saved: Json, mapping: LogMapping) -> Ses
         session_id=session_id,
         options=mapping.options,
         occurrences=mapping.occurrences,
-        book=CallBook.from_json(_object(values.pop("book"))),
-        lifetime=OpenSpan.from_json(_object(lifetime)) if lifetime else None,
-        state=OpenSpan.from_json(_object(state)) if state else None,
-        held=Entry(*_list(held)) if held else None,  # type: ignore[arg-type]
-        totals=Totals(*_list(values.pop("totals"))),  # type: ignore[arg-type]
+        book=CallBook.from_json(object_of(values.pop("book"))),
+        lifetime=OpenSpan.from_json(object_of(lifetime)) if lifetime else None,
+        state=OpenSpan.from_json(object_of(state)) if state else None,
+        held=Entry(*list_of(held)) if held else None,  # type: ignore[arg-type]
+        totals=Totals(*list_of(values.pop("totals"))),  # type: ignore[arg-type]
         **values,  # type: ignore[arg-type]
     )
 
@@ -138,25 +139,7 @@ def _create_from_json(saved: Json, mapping: LogMapping) -> PendingCreate | None:
     values = dict(saved)
     call, number = values.pop("call"), values.pop("number")
     if call is not None:
-        return PendingCreate(OpenCall.from_json(_object(call)), **values)  # type: ignore[arg-type]
+        return PendingCreate(OpenCall.from_json(object_of(call)), **values)  # type: ignore[arg-type]
     session = mapping.sessions.get(str(values["session_id"]))
     joined = next((one for one in session.book.calls if one.number == number), None) if session else None
     return PendingCreate(joined, **values) if joined else None  # type: ignore[arg-type]
-
-
-def _object(saved: object) -> Json:
-    if not isinstance(saved, dict):
-        raise TypeError(f"no object: {type(saved).__name__}")
-    return saved
-
-
-def _list(saved: object) -> list[object]:
-    if not isinstance(saved, list):
-        raise TypeError(f"no list: {type(saved).__name__}")
-    return saved
-
-
-def _integer(saved: object) -> int:
-    if not isinstance(saved, int) or isinstance(saved, bool):
-        raise TypeError(f"no integer: {type(saved).__name__}")
-    return saved

@@ -1,0 +1,118 @@
+"""`otel-bridge replay` and `show`: what they print, and how they end."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from otel_bridge.cli.main import cli
+from otel_bridge.testing import CannedReply, Receiver
+from tests.real.ports import reserve_port
+from tests.recordings import Recording
+
+TRACE = "806a05897b86490d9928679ab71012c1"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """A recorded log of one session."""
+    path = tmp_path / "server.log"
+    path.write_bytes(Recording("happy").log)
+    return path
+
+
+def run(*words: str | Path, stdin: bytes | None = None) -> Result:
+    """Runs a command to its end."""
+    return CliRunner().invoke(cli, [str(word) for word in words], input=stdin)
+
+
+def test_replay_prints_a_line_a_session_with_its_trace_id(log: Path) -> None:
+    """Under a pipe the columns are separated by tabs: trace, name, language, calls, failed, seconds, end."""
+    with Receiver() as receiver:
+        result = run("replay", log, "--endpoint", receiver.endpoint)
+
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[0].split("\t") == [TRACE, "demo", "python", "18", "0", "4.341", "closed"]
+    assert f"{receiver.spans[0].trace_id:032x}" == TRACE
+
+
+def test_replay_reads_packed_files_and_folders(log: Path, tmp_path: Path) -> None:
+    """The same session, whichever way it is given."""
+    folder = tmp_path / "packed"
+    folder.mkdir()
+    (folder / "server.log.gz").write_bytes(gzip.compress(log.read_bytes()))
+    lines = {run("replay", path, "--exporter", "console").stderr for path in (log, folder / "server.log.gz", folder)}
+
+    assert len(lines) == 1
+
+
+def test_the_console_exporter_needs_no_backend(log: Path) -> None:
+    """Spans on standard output, a JSON object a line; the listing goes to standard error."""
+    result = run("replay", log, "--exporter", "console")
+    spans = [json.loads(line) for line in result.stdout.splitlines()]
+
+    assert result.exit_code == 0
+    assert spans[0]["name"] == "debug_session python"
+    assert TRACE in result.stderr
+
+
+def test_a_file_without_entries_is_said_and_fails(tmp_path: Path) -> None:
+    """It is most likely not the server's own log."""
+    (tmp_path / "other.log").write_text("hello\n")
+    result = run("replay", tmp_path / "other.log", "--exporter", "console")
+
+    assert result.exit_code == 1
+    assert "no structured entry" in result.stderr
+
+
+def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
+    """With the next step, and without a traceback."""
+    result = run("replay", tmp_path / "gone.log", "--exporter", "console")
+
+    assert result.exit_code == 1
+    assert "no such file" in str(result.exception)
+
+
+def test_a_backend_that_is_away_fails_with_the_reason(log: Path) -> None:
+    """After as much patience as the caller has."""
+    result = run("replay", log, "--endpoint", f"http://127.0.0.1:{reserve_port()}", "--patience", "0.5")
+
+    assert result.exit_code == 1
+    assert "39 spans were not delivered: connection refused" in result.stderr
+
+
+def test_what_only_a_person_can_mend_is_not_waited_for(log: Path) -> None:
+    """A wrong key: no patience helps."""
+    with Receiver([CannedReply(401)] * 50) as receiver:
+        result = run("replay", log, "--endpoint", receiver.endpoint, "--patience", "3600")
+
+    assert result.exit_code == 1
+    assert "401" in result.stderr
+
+
+def test_an_unknown_value_is_a_usage_error(log: Path) -> None:
+    """Exit status 2, as of any wrong use."""
+    assert run("replay", log, "--capture", "everything").exit_code == 2
+    assert run("replay", log, "--idle-timeout", "soon").exit_code == 2
+
+
+def test_a_log_that_begins_in_the_middle_is_said(log: Path) -> None:
+    """Its root would show twice if the whole log were replayed as well."""
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[300:]))
+
+    assert "sessions that began before these files do: 1" in run("replay", log, "--exporter", "console").stderr
+
+
+def test_show_draws_the_session_that_is_asked_for(tmp_path: Path) -> None:
+    """By the start of its id; without one it draws the first and lists the others."""
+    (tmp_path / "server.log").write_bytes(Recording("concurrent").log)
+    first = run("show", tmp_path / "server.log")
+    asked = run("show", tmp_path / "server.log", "--session", "733fc5e2")
+
+    assert "7 sessions; draw another with --session ID" in first.stderr
+    assert asked.stdout.startswith("sess-1 · python · trace 733fc5e2096c42848052")
+    assert "begin with 99" in str(run("show", tmp_path / "server.log", "--session", "99").exception)
