@@ -143,18 +143,14 @@ class LiveRun:
         return is_delivered and self._has_ended
 
     def _submit_last(self, tail: RunTail, spans: list[Span], end_s: float) -> bool:
-        """Hands over what the end made final, and the rest of the DAP traces; False if there is no room for it."""
+        """Hands over what the end made final, with the rest of the DAP traces; False if there is no room for it."""
         if not self._wait_for_room(end_s):
             return False
-        tail.submit([*spans, *tail.look_for_traces()], has_read=False)
-        while tail.has_unread_traces and self._wait_for_room(end_s):
-            if not self._round() and threading.Event().wait(_GONE_S):
-                break
-        if not self._has_ended:
-            return True
-        if tail.has_unread_traces or not self._wait_for_room(end_s):
-            return False
-        tail.submit(self._mapping.close_dap(list(self._mapping.dap)), has_read=False)
+        spans = [*spans, *tail.look_for_traces()]
+        if self._has_ended:
+            spans += tail.read_last_traces()
+            spans += self._mapping.close_dap(list(self._mapping.dap))
+        tail.submit(spans, has_read=False)
         return True
 
     def _wait_for_room(self, end_s: float) -> bool:

@@ -72,7 +72,11 @@ class PickUp:
     def _read_to_the_end(self, tail: RunTail, mapping: FrameMapping) -> bool:
         while self._wait_for_room(tail):
             chunks = tail.look()
-            spans = tail.map(chunks) if chunks else mapping.over()
+            spans = tail.map(chunks)
+            if not chunks:
+                spans += mapping.over()
+                spans += [*tail.look_for_traces(), *tail.read_last_traces()]
+                spans += mapping.close_dap(list(mapping.dap))
             tail.submit(spans, has_read=bool(chunks))
             if not chunks:
                 break

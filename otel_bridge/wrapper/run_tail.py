@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from otel_bridge.entries.dap import DapReader, traced_session
 from otel_bridge.entries.entry import Malformed
-from otel_bridge.errors import StateError
+from otel_bridge.errors import SourceError, StateError
 from otel_bridge.export.dead_letters import DeadLetters
 from otel_bridge.export.delivery import Delivery, Outcome
 from otel_bridge.export.encode import RequestEncoder
@@ -26,7 +27,7 @@ from otel_bridge.sessions.frame_saved import frames_to_json, restore_frames
 from otel_bridge.sessions.saved import restore_into
 from otel_bridge.sessions.span import Span
 from otel_bridge.settings import ExportSettings
-from otel_bridge.sources import Checkpoint, Chunk, Follower, Start
+from otel_bridge.sources import Checkpoint, Chunk, Follower, Start, read_blocks
 from otel_bridge.state.place import DEAD_LETTERS
 from otel_bridge.state.store import StateStore
 
@@ -132,11 +133,34 @@ class RunTail(Tail):
         """Looks for DAP traces of the sessions; gives what is final because no more of one will come."""
         return self._check_traces({chain.chain: chain for chain in self.follower.statistics().chains})
 
-    @property
-    def has_unread_traces(self) -> bool:
-        """Whether a DAP trace was found that is not read to its end."""
-        unread_bytes = {chain.path: chain.lag_bytes for chain in self.follower.statistics().chains}
-        return any(unread_bytes.get(path, 1) for path in self.traces.paths)
+    def read_last_traces(self) -> list[Span]:
+        """The DAP traces that were found so late that they are not followed yet; whole, for nobody writes them now.
+
+        To be called last: looking again would find them once more.
+        """
+        followed = {chain.path for chain in self.follower.statistics().chains}
+        spans: list[Span] = []
+        for path in self.traces.paths:
+            session_id = traced_session(path)
+            if session_id is not None and path not in followed:
+                try:
+                    spans += self._whole_trace(path, session_id)
+                except SourceError as error:
+                    self.announcer.once(str(error))
+        return spans
+
+    def _whole_trace(self, path: str, session_id: str) -> list[Span]:
+        assert isinstance(self.stage, RunStage)
+        reader, spans = DapReader(path), []
+        for block in read_blocks(path):
+            messages = []
+            for item in reader.feed(block):
+                if isinstance(item, Malformed):
+                    self.announcer.malformed(item)
+                else:
+                    messages.append(item)
+            spans += self.stage.mapping.take_dap(session_id, messages)
+        return spans
 
     def say(self) -> None:
         """Says what happened to the log's files, and the counts that are due."""

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -187,6 +188,57 @@ def test_two_runs_at_once(receiver: Receiver, tmp_path: Path) -> None:
     check_answered(receiver, [*one.calls, *two.calls])
     lifetimes = named(receiver.spans, "debug_session lifetime")
     assert {span.trace_id for span in lifetimes} == {trace_id_of_session(session_id) for session_id in ids}
+
+
+def test_a_log_file_of_the_users_is_gone_on_with_where_a_killed_run_stopped(receiver: Receiver, tmp_path: Path) -> None:
+    """By the next run with that file, while its own server writes to it: nothing twice, nothing missing."""
+    log, state = tmp_path / "mine.log", tmp_path / "state"
+    prefix = wrapped(receiver.endpoint, state)
+    with DebugClient(tmp_path / "one", log_file=log, wrapped=prefix) as one:
+        first = one.create_session("killed")
+        kill(tmp_path / "one", WORKER)
+        one.call("list_debug_sessions")
+        one.call("get_stack_trace", sessionId=first)
+    assert len(runs(state)) == 1
+    with DebugClient(tmp_path / "two", log_file=log, wrapped=prefix) as two:
+        second = two.create_session("lives")
+        two.call("close_debug_session", sessionId=second)
+        receiver.wait_for(lambda r: has_trace(r, first) and has_trace(r, second))
+    wait_until(lambda: not runs(state), "both are done")
+
+    check_answered(receiver, [*one.calls, *two.calls])
+    assert len(named(receiver.spans, "debug_session lifetime")) == 2
+    assert log.read_text().count("session:created") == 2
+
+
+def test_two_runs_take_up_what_is_left_once(receiver: Receiver, tmp_path: Path) -> None:
+    """Whoever comes first does it, and no span is sent twice."""
+    folder, state = tmp_path / "server", tmp_path / "state"
+    with DebugClient(folder, log_file=None, wrapped=wrapped(receiver.endpoint, state)) as client:
+        client.create_session("left")
+        kill(folder, WORKER)
+        client.call("list_debug_sessions")
+    sent = len(receiver.arrived)
+
+    with ThreadPoolExecutor(2) as pool:
+        said = list(pool.map(lambda _: next_run(receiver.endpoint, state), range(2)))
+
+    assert sum("earlier run" in one for one in said) == 1
+    check_answered(receiver, client.calls)
+    assert len(receiver.arrived) - sent == len(receiver.spans) - sent
+
+
+def test_a_client_that_terminates_the_server(receiver: Receiver, tmp_path: Path) -> None:
+    """As clients do with a server that does not end by itself: the signal reaches it, and all is delivered."""
+    folder, state = tmp_path / "server", tmp_path / "state"
+    with DebugClient(folder, log_file=None, wrapped=wrapped(receiver.endpoint, state)) as client:
+        session_id = client.run_to_breakpoint("terminated")
+        client.signal(signal.SIGTERM)
+        wait_until(lambda: find(folder, SERVER) is None, "the server has ended")
+        wait_until(lambda: not runs(state), "all is delivered")
+
+    check_record(receiver.spans, client.calls)
+    assert has_trace(receiver, session_id)
 
 
 def test_a_tail_of_the_default_places_leaves_a_runs_log_alone(
