@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from otel_bridge.values import value
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -19,7 +21,7 @@ class Line:
     start_byte: int
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Entry:
     """A structured entry of the log.
 
@@ -34,7 +36,7 @@ class Entry:
     fields: Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class StateChange:
     """A `[SM _updateSessionState SID] State change: A -> B` line: unstructured, but the whole truth about states."""
 
@@ -68,7 +70,7 @@ class Malformed:
 Item = Entry | StateChange | Malformed
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Placed:
     """An item with its place in the file: `start_byte` of its line, `end_byte` just after the line's newline."""
 

@@ -7,19 +7,19 @@ file and line, or the scope in them name the call (recorded logs: plain order pa
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import PurePosixPath, PureWindowsPath
 
 from otel_bridge.entries.entry import Entry
 from otel_bridge.sessions.ids import canonical_json
+from otel_bridge.values import value
 
 Fields = Mapping[str, object]
 ANY = "*"
 """The key of calls that differ in nothing their results would show."""
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Result:
     """What a result entry says: of which tool, of which call, whether the tool's answer is next, whether it failed."""
 

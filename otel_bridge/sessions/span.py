@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from otel_bridge.values import value
+
 AttributeValue = str | bool | int | float | tuple[str, ...] | tuple[bool, ...] | tuple[int, ...] | tuple[float, ...]
 Attributes = Mapping[str, AttributeValue]
 
@@ -30,7 +32,7 @@ class StatusCode(IntEnum):
     ERROR = 2
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class SpanEvent:
     """Something that happened at one moment of a span; `time_ns` is Unix time in nanoseconds."""
 
@@ -49,7 +51,7 @@ class SpanLink:
     attributes: Attributes = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Span:
     """A finished span. Ids are integers of 128 and 64 bits; times are Unix nanoseconds; `parent_id` 0 means a root."""
 
