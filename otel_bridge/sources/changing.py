@@ -30,7 +30,7 @@ def change(roster: Roster, files: Files, generation: Generation, now_s: float) -
     generation.handle = None
     if copy is None:
         position = generation.position
-        lost_bytes = generation.give_up()
+        lost_bytes = roster.give_up(generation)
         rest = (
             f"{lost_bytes} bytes from byte {position} on were not read and are lost" if lost_bytes else "all was read"
         )

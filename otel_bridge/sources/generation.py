@@ -47,7 +47,7 @@ class Generation:
         self.end_given = False
         self.released = False
         self.last_entry_ms: int | None = None
-        self._modified_ns = 0
+        self.modified_ns = 0
         self._seam = b""
         self._saved_seam = (0, digest(b""))
 
@@ -98,12 +98,12 @@ class Generation:
         assert self.handle is not None
         found = self.handle.stat()
         self.links = found.links
-        if (found.size_bytes, found.modified_ns) == (self.size, self._modified_ns):
+        if (found.size_bytes, found.modified_ns) == (self.size, self.modified_ns):
             return False
         # Cut and grown to the same size again is possible: only an untouched file is believed without a look inside.
         if found.size_bytes < self.size or not self.continued_in(self.handle):
             raise ChangedError
-        self._modified_ns = found.modified_ns
+        self.modified_ns = found.modified_ns
         if found.size_bytes == self.size:
             return False
         if len(self.head) < HEAD_BYTES:

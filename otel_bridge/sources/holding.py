@@ -47,7 +47,7 @@ def settle(roster: Roster, now_s: float, in_use: InUse) -> None:
         if generation.resting and generation.nameless(now_s) and generation.unread > 0:
             text = f"{generation.path} was deleted while too many files were open to keep it; its rest is lost"
             roster.say(NoticeKind.HELD_CAP, generation, text, generation.unread)
-            generation.give_up()
+            roster.give_up(generation)
         if not (generation.end_given and generation.released):
             continue
         closed = generation.handle is None
@@ -69,8 +69,7 @@ def cap(roster: Roster, now_s: float, caps: Caps) -> None:
         generation = held.pop(0)
         held_bytes -= generation.size
         position = generation.position
-        lost_bytes = generation.give_up()
-        roster.unsaved[generation.id] = generation
+        lost_bytes = roster.give_up(generation)
         if lost_bytes:
             text = (
                 f"{generation.path} was rotated away and is given up at byte {position}: {lost_bytes} bytes are lost, "
@@ -96,7 +95,8 @@ def wake(files: Files, generation: Generation, *, to_read: bool = False) -> bool
     Raises OSError as the system says.
     """
     found = files.stat(generation.path)
-    if found.key != generation.key or (found.size_bytes == generation.size and not to_read):
+    as_it_was = (found.size_bytes, found.modified_ns) == (generation.size, generation.modified_ns)
+    if found.key != generation.key or (as_it_was and not to_read):
         return False
     handle = files.open(generation.path)
     if handle.stat().key != generation.key:

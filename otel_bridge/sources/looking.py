@@ -115,6 +115,9 @@ class Looker:
         for sighting in found:
             key = self._real_keys.get(sighting.key, sighting.key)
             known = roster.by_key.get(key)
+            if known is not None and known.resting and not self._is_same(known, sighting.path):
+                roster.give_up(known)
+                known = None
             # Of several names of one file the one that it had stays.
             if key in named and (known is None or sighting.path != known.path):
                 continue
@@ -134,6 +137,21 @@ class Looker:
         self._unnamed = [key for key in roster.ignored if key not in named]
         self._open_questions = bool(unknown)
         return list(unknown.values())
+
+    def _is_same(self, resting: Generation, path: str) -> bool:
+        """Whether a file that is not kept open is found under another name, or only its inode number is."""
+        if path == resting.path or not resting.head:
+            return path == resting.path
+        try:
+            handle = self._files.open(path)
+        except OSError:
+            return True
+        try:
+            return resting.continued_in(handle)
+        except OSError:
+            return True
+        finally:
+            handle.close()
 
     def _is_ignored(self, key: FileKey, path: str) -> bool:
         """Whether the file was found not to be read, and is as it was then (else it is judged anew)."""
@@ -180,13 +198,17 @@ class Looker:
             return None
         self._can_read(sighting.path)
         found = handle.stat()
-        if found.key != sighting.key:
-            # The name went to another file meanwhile, or the listing numbers files differently (a mounted file).
+        if found.key.device != sighting.key.device:
+            # Layered file systems number files otherwise than their folders.
             self._real_keys[sighting.key] = found.key
         if self._only.owner is not None and found.owner != self._only.owner:
             self._roster.ignore(sighting.path, found, handle)
             return None
-        if found.key in self._roster.by_key or found.key in self._roster.waiting:
+        known = self._roster.by_key.get(found.key)
+        if known is not None:
+            # The name went to another file since the listing, or is a mount of its own.
+            self._roster.named(known, sighting.path)
+        if known is not None or found.key in self._roster.waiting:
             handle.close()
             return None
         return Candidate(sighting.path, found.key, handle, found, sighting.own, now_s)

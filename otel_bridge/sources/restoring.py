@@ -56,6 +56,7 @@ def restore(
                 del by_key[checkpoint.key]
         except PermissionError:
             restored.denied.append(checkpoint)
+    newest = {checkpoint.chain: checkpoint.order for checkpoint in ordered}
     for checkpoint in ordered:
         if checkpoint.generation in open_files or checkpoint in restored.denied:
             continue
@@ -67,6 +68,9 @@ def restore(
             del by_key[copy[0].key]
         elif split(checkpoint.path)[0] in denied_folders:
             restored.denied.append(checkpoint)
+        elif checkpoint.offset_bytes >= checkpoint.size_bytes and newest[checkpoint.chain] > checkpoint.order:
+            roster.gone.append(checkpoint.generation)
+            roster.notices.append(_rotated_out(checkpoint))
         else:
             restored.missing.append(checkpoint)
             roster.gone.append(checkpoint.generation)
@@ -106,6 +110,14 @@ def gap_notice(roster: Roster, checkpoint: Checkpoint) -> Notice:
         before_ms=checkpoint.last_entry_ms,
         after_ms=after_ms,
     )
+
+
+def _rotated_out(checkpoint: Checkpoint) -> Notice:
+    """What to say of a file that the log had left, and of which nothing is known that was not delivered."""
+    text = (
+        f"{checkpoint.path} was rotated out while nobody followed it; its {checkpoint.size_bytes} bytes were delivered"
+    )
+    return Notice(NoticeKind.ROTATED, checkpoint.path, text, checkpoint.chain)
 
 
 def _list(files: Files, folders: Iterable[str]) -> tuple[list[_There], set[str]]:

@@ -111,6 +111,15 @@ class Roster:
             generation.path = path
             self.unsaved[generation.id] = generation
 
+    def give_up(self, generation: Generation) -> int:
+        """Close a generation for good and take its rest for lost; how many bytes that are."""
+        lost_bytes = generation.give_up()
+        # Once closed, its inode number can belong to another file at once.
+        if self.by_key.get(generation.key) is generation:
+            del self.by_key[generation.key]
+        self.unsaved[generation.id] = generation
+        return lost_bytes
+
     def forget(self, generation: Generation) -> None:
         """Drop a generation that is delivered and whose file is gone."""
         generation.close()

@@ -10,12 +10,14 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
+from otel_bridge.sources import Caps
 from tests.sources.world import World
 
 
 class Following(RuleBasedStateMachine):
     """A log that is written, rotated, truncated and deleted while a reader looks, reads, commits and crashes."""
 
+    caps: Caps | None = None
     renames = False
     copies = False
     cuts = False
@@ -24,7 +26,10 @@ class Following(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = Path(tempfile.mkdtemp())
-        self.world = World(self.folder)
+        self.world = World(self.folder, self.caps)
+
+    def prepare(self) -> None:
+        """What comes before a file can lose its name."""
 
     @rule(count=st.integers(1, 5), pad=st.sampled_from([0, 0, 300, 2_000]))
     def write(self, count: int, pad: int) -> None:
@@ -41,6 +46,7 @@ class Following(RuleBasedStateMachine):
     @precondition(lambda self: self.renames)
     @rule(whole=st.booleans())
     def rotate(self, whole: bool) -> None:
+        self.prepare()
         self.world.rotate(whole)
 
     @precondition(lambda self: self.copies)
@@ -55,6 +61,7 @@ class Following(RuleBasedStateMachine):
 
     @rule()
     def delete(self) -> None:
+        self.prepare()
         self.world.delete()
 
     @precondition(lambda self: self.seconds)
@@ -101,6 +108,17 @@ class Renaming(Following):
     renames = True
 
 
+class Capped(Following):
+    """Whatever is read is closed at once, so that inode numbers are used again; nothing is lost by it."""
+
+    caps = Caps(held_files=0, open_files=1)
+    renames = True
+
+    def prepare(self) -> None:
+        self.world.finish_half()
+        self.world.drain()
+
+
 class TwoWriters(Following):
     renames = True
     seconds = True
@@ -116,10 +134,12 @@ class Copying(Following):
     cuts = True
 
 
-_SETTINGS = settings(max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck))
+_SETTINGS = settings(max_examples=200, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck))
 
 RenamingTest = Renaming.TestCase
 RenamingTest.settings = _SETTINGS
+CappedTest = Capped.TestCase
+CappedTest.settings = _SETTINGS
 TwoWritersTest = TwoWriters.TestCase
 TwoWritersTest.settings = _SETTINGS
 CuttingTest = Cutting.TestCase

@@ -367,6 +367,7 @@ class World:
         chunks = self.reader.read(max_bytes)
         if any(notice.kind is NoticeKind.TRUNCATED for notice in self.reader.notices[before:]):
             self._count_losses()
+            self.current.seen_size = max(self.current.seen_size, self.current.size)
         for chunk in chunks:
             known = self.of_generation.get(chunk.generation)
             # (That an empty file was cut is nothing that anybody could see.)
