@@ -3,7 +3,7 @@
 The same logging goes into a `NullHandler` and into a `BridgeHandler`, in turn, several times over; the difference of
 the medians is what the bridge adds. Processor time is that of the host's thread alone; time by the clock is also what
 it waits for the interpreter while the bridge's threads have it, in a program that does nothing but log. The backend is
-a process of its own.
+a process of its own. On a busy machine the clock counts other programs as well: look at the processor time then.
 """
 
 from __future__ import annotations

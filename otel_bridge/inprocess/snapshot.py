@@ -86,7 +86,8 @@ def _line(fields: dict[str, object], created_ms: int | None) -> bytes | None:
             fields = {"timestamp": fields.get("timestamp")}
         else:
             return None
-    line = {"message": message, **cast("Mapping[str, object]", redact(fields))}
+    line = cast("dict[str, object]", redact(fields))
+    line["message"] = message
     try:
         return orjson.dumps(line)
     except TypeError:  # an integer of more than 64 bits
