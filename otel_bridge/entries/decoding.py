@@ -9,7 +9,7 @@ import re
 import orjson
 
 from otel_bridge.entries.entry import Entry, Flaw, StateChange
-from otel_bridge.entries.kinds import split_kind, split_state_change
+from otel_bridge.entries.kinds import KNOWN_KINDS, split_kind, split_state_change
 from otel_bridge.entries.record_names import drop_record_names
 from otel_bridge.entries.times import time_ms
 
@@ -17,7 +17,7 @@ MAX_DEPTH = 128
 """Nesting that is still decoded. Far above what servers write, and far below what makes a parser, `orjson.dumps`
 (254) or a walk over the value give up, so that nothing behind this point has to care."""
 
-_DIGITS_ALIKE = bytes.maketrans(b"123456789", b"000000000")
+_ALIKE = bytes.maketrans(b"123456789[", b"000000000{")
 _BEYOND_64_BITS = b"0" * 19
 _LONGEST_INTEGER = 640
 """Digits that Python turns into an integer whatever its `int_max_str_digits` is set to."""
@@ -51,7 +51,7 @@ def interpret(fields: dict[str, object]) -> Entry | StateChange | Flaw | None:
     message = fields.get("message")
     if not isinstance(message, str):
         return None
-    kind = split_kind(message)
+    kind = (message, "") if message in KNOWN_KINDS else split_kind(message)
     if kind is None:
         change = split_state_change(message)
         if change is None:
@@ -73,13 +73,14 @@ def decode_json(text: bytes) -> object:
     U+FFFD in keys and values: neither UTF-8 nor OTLP can carry them. Integers keep every digit; one of more than 640
     digits stays text. NaN, infinities and numbers beyond a double are refused.
     """
-    if len(text) > 2 * MAX_DEPTH and text.count(b"{") + text.count(b"[") > MAX_DEPTH and _depth(text) > MAX_DEPTH:
+    alike = text.translate(_ALIKE)  # one digit and one bracket for all
+    if len(text) > 2 * MAX_DEPTH and alike.count(b"{") > MAX_DEPTH and _depth(text) > MAX_DEPTH:
         return Flaw.TOO_DEEP
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
         return _decode_leniently(text)
-    if text.translate(_DIGITS_ALIKE).find(_BEYOND_64_BITS) >= 0:
+    if _BEYOND_64_BITS in alike:
         return _decode_leniently(text)  # orjson would round an integer that needs more than 64 bits
     return value
 

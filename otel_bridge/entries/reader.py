@@ -146,26 +146,29 @@ class EntryReader:
             position = end
 
     def _search(self, block: bytes, position: int, end: int, placed: list[Placed]) -> None:
-        while found := STRUCTURED_LINE.search(block, position, end):
-            line_start = block.rfind(b"\n", position, found.start()) + 1 or position
-            position = block.find(b"\n", found.end()) + 1
+        offset = self._next_byte
+        for found in STRUCTURED_LINE.finditer(block, position, end):
+            start = found.start()
+            if start < position:
+                continue  # the line was read already
+            line_start = block.rfind(b"\n", position, start) + 1 or position
+            position = block.find(b"\n", start) + 1
             item = decode_line(block[line_start : position - 1].lstrip(b"\0"))
-            self._place(item, self._next_byte + line_start, self._next_byte + position, placed)
+            self._place(item, offset + line_start, offset + position, placed)
 
     def _place(
         self, item: Entry | StateChange | Flaw | None, start_byte: int, end_byte: int, placed: list[Placed]
     ) -> None:
+        if item is None:
+            return
         kept: Item
-        match item:
-            case Entry():
-                self._entries += 1
-                kept = item
-            case StateChange():
-                self._state_changes += 1
-                kept = item
-            case Flaw():
-                self._malformed[item] += 1
-                kept = Malformed(item, self._path, start_byte)
-            case None:
-                return
+        if isinstance(item, Entry):
+            self._entries += 1
+            kept = item
+        elif isinstance(item, StateChange):
+            self._state_changes += 1
+            kept = item
+        else:
+            self._malformed[item] += 1
+            kept = Malformed(item, self._path, start_byte)
         placed.append(Placed(kept, start_byte, end_byte))

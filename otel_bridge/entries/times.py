@@ -29,6 +29,8 @@ def time_ms(timestamp: object) -> int | None:
     newer servers). What is finer than a millisecond is cut off, as JavaScript's `Date.parse` does. None for other
     types, for text without an offset (its time zone is unknown), and for times outside the years 2000 to 2200.
     """
+    if type(timestamp) is int:  # what the server writes
+        return timestamp if EARLIEST_MS <= timestamp <= LATEST_MS else None
     match timestamp:
         case bool():
             return None
