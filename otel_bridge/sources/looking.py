@@ -15,7 +15,7 @@ from otel_bridge.sources.names import split
 from otel_bridge.sources.notices import Notice, NoticeKind
 from otel_bridge.sources.places import Scan, Sighting
 from otel_bridge.sources.placing import place
-from otel_bridge.sources.restoring import gap_notice, restore
+from otel_bridge.sources.restoring import gap_notices, restore
 from otel_bridge.sources.roster import Candidate, Roster
 from otel_bridge.sources.starting import Only, Start, Started, begins_at_end, is_left, start_at_end
 
@@ -103,7 +103,7 @@ class Looker:
             settle(roster, now_s, self._in_use)
         cap(roster, now_s, self._caps)
         if self._missing:
-            roster.notices += [gap_notice(roster, checkpoint) for checkpoint in self._missing]
+            roster.notices += gap_notices(roster, self._missing)
             self._missing = []
         self._first = False
 

@@ -87,27 +87,35 @@ def restore(
     return restored
 
 
-def gap_notice(roster: Roster, checkpoint: Checkpoint) -> Notice:
-    """What to say of a checkpoint whose unread rest is nowhere."""
-    chain = roster.chains[checkpoint.chain]
-    newer = next((found for found in chain.generations if found.order > checkpoint.order and found.handle), None)
+def gap_notices(roster: Roster, missing: Iterable[Checkpoint]) -> list[Notice]:
+    """What to say of checkpoints whose unread rest is nowhere: a notice for each hole, which can be several files."""
+    holes: dict[tuple[str, Generation | None], list[Checkpoint]] = {}
+    for checkpoint in missing:
+        later = (found for found in roster.chains[checkpoint.chain].generations if found.order > checkpoint.order)
+        holes.setdefault((checkpoint.chain, next((found for found in later if found.handle), None)), []).append(checkpoint)
+    return [_gap_notice(checkpoints, newer) for (_, newer), checkpoints in holes.items()]
+
+
+def _gap_notice(missing: Sequence[Checkpoint], newer: Generation | None) -> Notice:
+    oldest, more = missing[0], len(missing) - 1
     try:
         after_ms = None if newer is None or newer.handle is None else glimpse(newer.handle).first_ms
     except OSError:
         after_ms = None
-    lost_bytes = max(0, checkpoint.size_bytes - checkpoint.offset_bytes)
+    lost_bytes = sum(max(0, checkpoint.size_bytes - checkpoint.offset_bytes) for checkpoint in missing)
+    files = f"{oldest.path} and {more} newer part{'s' if more > 1 else ''} of its log are" if more else f"{oldest.path} is"
     return Notice(
         kind=NoticeKind.GAP,
-        path=checkpoint.path,
+        path=oldest.path,
         text=(
-            f"{checkpoint.path} is gone: what followed byte {checkpoint.offset_bytes} (at least {lost_bytes} bytes) "
-            f"was not read and is lost; it was rotated out, truncated or deleted while nobody followed it"
+            f"{files} gone: what followed byte {oldest.offset_bytes} (at least {lost_bytes} bytes) was not read and is "
+            f"lost; it was rotated out, truncated or deleted while nobody followed it"
         ),
-        chain=checkpoint.chain,
-        offset_bytes=checkpoint.offset_bytes,
+        chain=oldest.chain,
+        offset_bytes=oldest.offset_bytes,
         lost_bytes=lost_bytes,
         at_least=True,
-        before_ms=checkpoint.last_entry_ms,
+        before_ms=oldest.last_entry_ms,
         after_ms=after_ms,
     )
 
