@@ -217,7 +217,7 @@ class Tail:
                 self._lost_bytes[notice.kind] += notice.lost_bytes
             text = f"warning: {notice.text}" if notice.is_loss else notice.text
             if notice.kind is NoticeKind.GAP:
-                # Not by kind and path: several lost files can have had one name, one after the other.
+                # Each hole by itself: the file, the offset and the times are what a person needs.
                 self.announcer.once(f"{text}; {self._around(notice)}")
             else:
                 self.announcer.repeated(f"{notice.kind} {notice.path}", text)

@@ -91,8 +91,9 @@ def gap_notices(roster: Roster, missing: Iterable[Checkpoint]) -> list[Notice]:
     """What to say of checkpoints whose unread rest is nowhere: a notice for each hole, which can be several files."""
     holes: dict[tuple[str, Generation | None], list[Checkpoint]] = {}
     for checkpoint in missing:
-        later = (found for found in roster.chains[checkpoint.chain].generations if found.order > checkpoint.order)
-        holes.setdefault((checkpoint.chain, next((found for found in later if found.handle), None)), []).append(checkpoint)
+        there = (found for found in roster.chains[checkpoint.chain].generations if found.handle)
+        newer = next((found for found in there if found.order > checkpoint.order), None)
+        holes.setdefault((checkpoint.chain, newer), []).append(checkpoint)
     return [_gap_notice(checkpoints, newer) for (_, newer), checkpoints in holes.items()]
 
 
@@ -103,7 +104,7 @@ def _gap_notice(missing: Sequence[Checkpoint], newer: Generation | None) -> Noti
     except OSError:
         after_ms = None
     lost_bytes = sum(max(0, checkpoint.size_bytes - checkpoint.offset_bytes) for checkpoint in missing)
-    files = f"{oldest.path} and {more} newer part{'s' if more > 1 else ''} of its log are" if more else f"{oldest.path} is"
+    files = f"{oldest.path} and {more} newer files of its log are" if more else f"{oldest.path} is"
     return Notice(
         kind=NoticeKind.GAP,
         path=oldest.path,
