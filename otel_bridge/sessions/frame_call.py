@@ -15,6 +15,8 @@ from otel_bridge.sessions.open_span import SHORTEST_NS, OpenSpan
 from otel_bridge.sessions.span import AttributeValue, Span, SpanKind, SpanLink, StatusCode
 from otel_bridge.sessions.trace_context import TraceContext
 
+_RUN_ID_BYTES = 16
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -80,6 +82,11 @@ class FrameCall:
     def span_id(self) -> int:
         """The id of its span."""
         return span_id(0, self.opener)
+
+    @property
+    def order(self) -> bytes:
+        """Its place among the requests of its run, to be compared with others."""
+        return self.opener[_RUN_ID_BYTES:]
 
     def spans(self, home: Home | None, *, join_caller: bool) -> list[Span]:
         """The finished span, and one more for events that are over the limit. It must have an answer."""

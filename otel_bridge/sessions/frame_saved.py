@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
+from types import MappingProxyType
 
 from otel_bridge.entries.frame import Direction, Gap
 from otel_bridge.sessions.attributes import AttributeSet, Failure
@@ -19,25 +21,27 @@ Json = dict[str, object]
 
 def frames_to_json(mapping: FrameMapping) -> Json:
     """The calls that are not given out, and what is remembered of those that were. All of it is redacted."""
-    in_the_log = {one.call.number for one in mapping.tracked}
+    in_the_log = {one.call.number for one in mapping.calls.tracked}
     return {
-        "calls": [_call_to_json(call, in_the_log) for call in mapping.calls],
-        "given": [asdict(one) for one in mapping.given],
-        "given_in_log": [one.call.number for one in mapping.tracked if one.is_given],
-        "gaps": [asdict(gap) for gap in mapping.gaps],
+        "last_order": mapping.calls.last_order.hex(),
+        "calls": [call_to_json(call, in_the_log) for call in mapping.calls.waiting],
+        "given": [asdict(one) for one in mapping.calls.given],
+        "given_in_log": [one.call.number for one in mapping.calls.tracked if one.is_given],
+        "gaps": [asdict(gap) for gap in mapping.calls.gaps],
     }
 
 
 def restore_frames(mapping: FrameMapping, saved: Json) -> None:
     """Puts back what `frames_to_json` gave, after the log itself. Raises KeyError, TypeError or ValueError."""
+    mapping.calls.last_order = bytes.fromhex(str(saved["last_order"]))
     in_the_log = {call.number: call for call in _log_calls(mapping)}
-    mapping.calls = [_call_from_json(object_of(one), in_the_log) for one in list_of(saved["calls"])]
-    mapping.given = GivenCalls(Given(**object_of(one)) for one in list_of(saved["given"]))  # type: ignore[arg-type]
+    mapping.calls.waiting = [call_from_json(object_of(one), in_the_log) for one in list_of(saved["calls"])]
+    mapping.calls.given = GivenCalls(Given(**object_of(one)) for one in list_of(saved["given"]))  # type: ignore[arg-type]
     gaps = [object_of(one) for one in list_of(saved["gaps"])]
-    mapping.gaps = [Gap(**{**gap, "direction": Direction(integer_of(gap["direction"]))}) for gap in gaps]  # type: ignore[arg-type]
-    frames = {call.log_number: call for call in mapping.calls}
+    mapping.calls.gaps = [Gap(**{**gap, "direction": Direction(integer_of(gap["direction"]))}) for gap in gaps]  # type: ignore[arg-type]
+    frames = {call.log_number: call for call in mapping.calls.waiting}
     given = {integer_of(one) for one in list_of(saved["given_in_log"])}
-    mapping.tracked = [
+    mapping.calls.tracked = [
         LoggedCall(call, "", "", call.span.start_ms, frames.get(number), number in given)
         for number, call in in_the_log.items()
         if call.logged
@@ -51,7 +55,8 @@ def _log_calls(mapping: FrameMapping) -> list[OpenCall]:
     return calls + [create.call for create in mapping.creates.waiting if create.session_id is None]
 
 
-def _call_to_json(call: FrameCall, in_the_log: set[int]) -> Json:
+def call_to_json(call: FrameCall, in_the_log: Collection[int] = ()) -> Json:
+    """A call as JSON values; its log's span is left out where it is one of `in_the_log`, which are saved with that."""
     shared = call.log_number in in_the_log
     return {
         "opener": call.opener.hex(),
@@ -73,7 +78,8 @@ def _call_to_json(call: FrameCall, in_the_log: set[int]) -> Json:
     }
 
 
-def _call_from_json(saved: Json, in_the_log: dict[int, OpenCall]) -> FrameCall:
+def call_from_json(saved: Json, in_the_log: Mapping[int, OpenCall] = MappingProxyType({})) -> FrameCall:
+    """The inverse of `call_to_json`. Raises KeyError, TypeError or ValueError for anything else."""
     asked, caller, span, number = saved["asked"], saved["caller"], saved["log_span"], saved["log_number"]
     shared = in_the_log.get(number) if isinstance(number, int) else None
     trace = list_of(caller) if caller else []

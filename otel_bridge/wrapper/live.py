@@ -16,6 +16,7 @@ from otel_bridge.sessions.frame_reader import FrameReader
 from otel_bridge.sessions.span import Span
 from otel_bridge.sources.processes import PROC, running
 from otel_bridge.wrapper.inlet import Inlet
+from otel_bridge.wrapper.journal import Journal
 from otel_bridge.wrapper.records import Record, ServerEnd
 from otel_bridge.wrapper.run_tail import RunTail
 
@@ -26,7 +27,10 @@ _GONE_S = 0.02
 
 
 class LiveRun:
-    """One run. `open_tail` is given the server's own name once something is to be delivered; `server` is its pid."""
+    """One run. `open_tail` is given the server's own name once something is to be delivered; `server` is its pid.
+
+    What is heard goes to the `journal` before anything of it is sent.
+    """
 
     def __init__(
         self,
@@ -36,6 +40,7 @@ class LiveRun:
         announcer: Announcer,
         open_tail: Callable[[str], RunTail],
         server: int,
+        journal: Journal | None,
     ) -> None:
         self._inlet = inlet
         self._reader = reader
@@ -43,6 +48,7 @@ class LiveRun:
         self._announcer = announcer
         self._open_tail = open_tail
         self._server = server
+        self._journal = journal
         self._tail: RunTail | None = open_tail("") if mapping.frames.is_logged else None
         self._has_ended = False
         self._active_s = self._traced_s = 0.0
@@ -66,9 +72,9 @@ class LiveRun:
 
     def _patience_s(self) -> float:
         now_s = time.monotonic()
-        is_busy = bool(self._mapping.calls) or now_s - self._active_s < BUSY_AFTER_S
+        is_busy = bool(self._mapping.calls.waiting) or now_s - self._active_s < BUSY_AFTER_S
         longest_s = BUSY_S if is_busy and self._mapping.frames.is_logged else QUIET_S
-        return max(0.0, min(longest_s, self._mapping.due_s() - now_s))
+        return max(0.0, min(longest_s, self._mapping.calls.due_s() - now_s))
 
     def _round(self) -> bool:
         """Takes what there is and hands it over; there must be room. False when the log had nothing new."""
@@ -91,6 +97,12 @@ class LiveRun:
             tail = self._tail = self._open_tail(self._reader.server_name)
         if tail is not None:
             tail.submit(spans, has_read=bool(chunks))
+            if (
+                self._journal is not None
+                and not self._mapping.calls.waiting
+                and not tail.delivery.statistics().in_flight_batches
+            ):
+                self._journal.cut()
         return bool(chunks)
 
     def _hear(self, records: Iterable[Record]) -> list[Span]:
@@ -103,9 +115,12 @@ class LiveRun:
                         self._announcer.repeated(
                             "long", f"a frame of {record.size_bytes:,} bytes passed and was not parsed"
                         )
-                    spans += self._mapping.hear(self._reader.read(record), time.monotonic())
+                    calls = self._reader.read(record)
+                    if self._journal is not None:
+                        self._journal.note(calls)
+                    spans += self._mapping.hear(calls, time.monotonic())
                 case Gap():
-                    self._mapping.miss(record)
+                    self._mapping.calls.miss(record)
                     self._announcer.repeated(
                         "gap", f"{record.frames} frames ({record.size_bytes:,} bytes) passed and were not exported"
                     )

@@ -11,6 +11,7 @@ from otel_bridge.errors import BridgeError
 from otel_bridge.export.resource import Resource
 from otel_bridge.pipeline.announcements import Announcer
 from otel_bridge.sessions.frame_mapping import FrameMapping, FrameOptions
+from otel_bridge.wrapper.journal import journaled_calls
 from otel_bridge.wrapper.run_folder import RunFolder, dead_runs
 from otel_bridge.wrapper.run_tail import RunSettings, RunTail
 
@@ -64,6 +65,7 @@ class PickUp:
         if left.resource:
             settings = replace(settings, resource=Resource(left.resource))
         tail = RunTail.open(settings, mapping, self.announcer)
+        mapping.recall(journaled_calls(folder.path))
         try:
             return self._read_to_the_end(tail, mapping)
         finally:

@@ -27,6 +27,7 @@ from otel_bridge.sessions.redaction import redact_text
 from otel_bridge.settings import DEFAULT_SERVICE_NAME
 from otel_bridge.sources.processes import running
 from otel_bridge.wrapper.inlet import Inlet
+from otel_bridge.wrapper.journal import Journal
 from otel_bridge.wrapper.live import LiveRun
 from otel_bridge.wrapper.pickup import PickUp
 from otel_bridge.wrapper.records import Configuration
@@ -94,10 +95,11 @@ def _serve(values: Mapping[str, Any], inlet: Inlet, announcer: Announcer, stop: 
         named = settings if is_named else replace(settings, resource=_named(settings.resource, server_name))
         return RunTail.open(named, mapping, announcer)
 
+    journal = Journal(folder.path, announcer) if folder else None
     ending = threading.Event()
     until_ms = left.started_ms if left else time.time_ns() // 1_000_000
     pick_up = threading.Thread(target=PickUp(settings, until_ms, announcer, ending).run, name="picking up", daemon=True)
-    live = LiveRun(inlet, reader, mapping, announcer, open_tail, values["server"])
+    live = LiveRun(inlet, reader, mapping, announcer, open_tail, values["server"], journal)
     pick_up.start()
     is_done = live.run(stop, values["delivery_s"])
     ending.set()

@@ -45,7 +45,7 @@ def test_every_logged_call_is_one_span_whatever_was_dropped(name: str, data: st.
     rest, gaps = without(stream, first, last)
     mapping = FrameMapping(OPTIONS, FrameOptions())
     for gap in gaps:
-        mapping.miss(gap)
+        mapping.calls.miss(gap)
 
     spans: list[Span] = mapped(mapping, FrameReader(RUN_ID, OPTIONS, is_debugger=True), rest)
     spans += mapping.over()

@@ -111,9 +111,9 @@ def test_what_is_saved_is_all_that_matters(name: str, data: st.DataObject) -> No
 
     later = saved_and_restored(mapping)
 
-    assert [call.opener for call in later.calls] == [call.opener for call in mapping.calls]
-    assert [call.answer for call in later.calls] == [call.answer for call in mapping.calls]
-    assert [call.log_number for call in later.calls] == [call.log_number for call in mapping.calls]
-    assert {one.call.number: one.is_given for one in later.tracked} == {
-        one.call.number: one.is_given for one in mapping.tracked
+    assert [call.opener for call in later.calls.waiting] == [call.opener for call in mapping.calls.waiting]
+    assert [call.answer for call in later.calls.waiting] == [call.answer for call in mapping.calls.waiting]
+    assert [call.log_number for call in later.calls.waiting] == [call.log_number for call in mapping.calls.waiting]
+    assert {one.call.number: one.is_given for one in later.calls.tracked} == {
+        one.call.number: one.is_given for one in mapping.calls.tracked
     }
