@@ -29,10 +29,13 @@ class Winston(Program):
         entries_per_second: int = 0,
         pad_bytes: int = 0,
         leave: bool = False,
+        output: Path | None = None,
     ) -> None:
         words = [*map(str, (max_bytes, entries_per_second, count, pad_bytes)), *(["leave"] if leave else [])]
         super().__init__(
-            ["node", ROTATE, file, *words], file.with_suffix(".out"), {"NODE_PATH": str(part("winston").parent.parent)}
+            ["node", ROTATE, file, *words],
+            output or file.with_suffix(".out"),
+            {"NODE_PATH": str(part("winston").parent.parent)},
         )
 
     def wait(self, deadline_s: float = 90.0) -> tuple[int, str]:
