@@ -5,28 +5,24 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import click
+from click.testing import CliRunner
 
 from otel_bridge.cli.main import COMMANDS, cli
 
 PAGE = Path(__file__).parent / "cli.md"
-WIDTH = 100
 
 
 def page() -> str:
     """The whole page."""
-    root = click.Context(cli, info_name="otel-bridge", max_content_width=WIDTH, terminal_width=WIDTH)
-    parts = ["# The command line", "Written by `make docs` from the commands' own help.", _block(cli.get_help(root))]
+    parts = ["# The command line", "Written by `make docs` from the commands' own help.", _help()]
     for name in COMMANDS:
-        command = cli.get_command(root, name)
-        assert command is not None
-        context = click.Context(command, info_name=name, parent=root, max_content_width=WIDTH, terminal_width=WIDTH)
-        parts += [f"## otel-bridge {name}", _block(command.get_help(context))]
+        parts += [f"## otel-bridge {name}", _help(name)]
     return "\n\n".join(parts) + "\n"
 
 
-def _block(text: str) -> str:
-    return f"```text\n{text}\n```"
+def _help(*command: str) -> str:
+    shown = CliRunner(env={"COLUMNS": "100"}).invoke(cli, [*command, "--help"], prog_name="otel-bridge").output
+    return f"```text\n{shown.rstrip()}\n```"
 
 
 if __name__ == "__main__":

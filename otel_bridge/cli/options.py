@@ -41,7 +41,7 @@ def export_options(command: Command) -> Command:
                 "--exporter",
                 type=click.Choice(["otlp", "console"]),
                 default=None,
-                help="otlp (default), or console: a span a line on standard output, no backend needed.",
+                help="otlp (default), or console: a span a line as JSON, no backend needed.",
             ),
             click.option(
                 "--endpoint",

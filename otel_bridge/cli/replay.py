@@ -14,6 +14,7 @@ import click
 from otel_bridge.cli.options import dap_option, export_options, export_settings, mapping_options, mapping_settings
 from otel_bridge.settings import Exporter
 
+SAY_TROUBLE_AFTER_S = 1.0
 PATIENCE_S = 30.0
 """How long a replay goes on trying when nothing gets through; a person waits for it."""
 
@@ -46,6 +47,7 @@ def command(paths: tuple[str, ...], patience: float, dap_trace: tuple[Path, ...]
     from otel_bridge.export.delivery import Delivery
     from otel_bridge.export.encode import RequestEncoder
     from otel_bridge.export.resource import Scope
+    from otel_bridge.export.retry import RetryPolicy
     from otel_bridge.export.transport import open_transport
     from otel_bridge.pipeline.announcements import Announcer
     from otel_bridge.pipeline.mapping_stage import MappingStage
@@ -57,14 +59,16 @@ def command(paths: tuple[str, ...], patience: float, dap_trace: tuple[Path, ...]
     for notice in settings.notices:
         announcer.once(notice)
     stage = MappingStage(mapping_settings(options), announcer.malformed, expects_dap(dap_trace))
+    transport = open_transport(settings)
     delivery = Delivery(
-        open_transport(settings),
+        transport,
         RequestEncoder(settings.resource, Scope()),
         None,
         lambda mark: None,
         on_bulletin=lambda bulletin: announcer.once(bulletin.text),
+        policy=RetryPolicy(warn_after_s=SAY_TROUBLE_AFTER_S),
     )
-    replay = Replay(stage, delivery, patience)
+    replay = Replay(stage, delivery, transport.endpoint, patience)
     with _progress() as progress:
         outcome = replay.run(paths, int(time.time() * 1000), progress, dap_trace)
     # the console exporter's data has standard output for itself

@@ -14,6 +14,7 @@ from otel_bridge.export.dead_letters import DeadLetters
 from otel_bridge.export.delivery import Delivery
 from otel_bridge.export.encode import RequestEncoder
 from otel_bridge.export.resource import Scope
+from otel_bridge.export.retry import RetryPolicy
 from otel_bridge.export.transport import open_transport
 from otel_bridge.pipeline.announcements import Announcer
 from otel_bridge.pipeline.dap_traces import DapTraces
@@ -23,7 +24,7 @@ from otel_bridge.pipeline.servers import LogWriters
 from otel_bridge.pipeline.tail import Tail
 from otel_bridge.sessions.attributes import MappingOptions
 from otel_bridge.sessions.saved import restore
-from otel_bridge.settings import ExportSettings
+from otel_bridge.settings import Exporter, ExportSettings
 from otel_bridge.sources import Checkpoint, Follower, Start
 from otel_bridge.sources.processes import Holders
 from otel_bridge.sources.watching import Watcher
@@ -31,6 +32,8 @@ from otel_bridge.state.place import DEAD_LETTERS, state_folder
 from otel_bridge.state.store import StateStore
 
 STOP_DEADLINE_S = 5.0
+SAY_TROUBLE_AFTER_S = 2.0
+"""A person who has just started a bridge wants to know soon that nobody listens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,8 @@ def running_tail(settings: TailSettings, announcer: Announcer, stop: threading.E
     Raises StateError when the state can't be used, SettingError for settings that can't.
     """
     folder = state_folder(settings.state_dir)
+    if settings.export.exporter is Exporter.CONSOLE and settings.state_dir is None:
+        folder /= "console"  # what was only shown is still to be delivered
     with StateStore.open(folder) as store:
         holders = Holders()
         traces = DapTraces(settings.dap_traces)
@@ -67,12 +72,14 @@ def running_tail(settings: TailSettings, announcer: Announcer, stop: threading.E
             DeadLetters(folder / DEAD_LETTERS),
             committer,
             on_bulletin=lambda bulletin: announcer.once(bulletin.text),
+            policy=RetryPolicy(warn_after_s=SAY_TROUBLE_AFTER_S),
         )
         committer.delivery, committer.endpoint = delivery, transport.endpoint
         tail = Tail(follower, stage, delivery, committer, announcer, settings.mapping.idle_timeout_ms, holders, traces)
         _restore(tail, store, settings.mapping, folder)
         # Before anything else: to a tail that knows of no unread bytes every saved log would seem silent.
         follower.look()
+        announcer.once(_beginning(follower.statistics().files, settings, transport.endpoint))
         looking = _Looking(Watcher(follower, tail.wake.set), tail, stop)
         looking.start()
         try:
@@ -86,6 +93,14 @@ def running_tail(settings: TailSettings, announcer: Announcer, stop: threading.E
             if outcome.left_batches:
                 announcer.once(f"{outcome.left_spans} spans will be sent after the next start: {outcome.reason}")
             announcer.flush(final=True)
+
+
+def _beginning(files: int, settings: TailSettings, endpoint: str) -> str:
+    """What a person who started a tail wants to hear: what is followed, and where it goes."""
+    where = ", ".join(settings.paths) or "the places where the server logs by default"
+    if files:
+        return f"following {files} log files in {where}; sending to {endpoint}"
+    return f"no log yet in {where}: looking again; sending to {endpoint}"
 
 
 class _Looking(threading.Thread):

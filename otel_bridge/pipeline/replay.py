@@ -18,6 +18,7 @@ from otel_bridge.view.totals import Tally
 
 STDIN = "-"
 ALL_CALLS = 1 << 30
+NEXT_STEP = "start a backend there or name another with --endpoint (`otel-bridge doctor` asks it)"
 
 Progress = Callable[[str, int, int], None]
 """Told of each block: the path, the bytes read of it so far, and its size in bytes (0 when unknown)."""
@@ -30,7 +31,8 @@ class UndeliveredError(Exception):
 class Replay:
     """One replay. `run` once; `tally` then knows its sessions, and `problems` what a person has to know."""
 
-    def __init__(self, stage: MappingStage, delivery: Delivery, patience_s: float) -> None:
+    def __init__(self, stage: MappingStage, delivery: Delivery, endpoint: str, patience_s: float) -> None:
+        self._endpoint = endpoint
         self.tally = Tally()
         self._stage = stage
         self._delivery = delivery
@@ -56,7 +58,7 @@ class Replay:
         for path in self._empty:
             yield f"{path}: no structured entry in it; is it mcp-debugger's own log, at level info or debug?"
         if outcome.left_spans:
-            yield f"{outcome.left_spans} spans were not delivered: {outcome.reason}"
+            yield f"{outcome.left_spans} spans were not delivered to {self._endpoint}: {outcome.reason}; {NEXT_STEP}"
         if outcome.refused_spans:
             yield f"{outcome.refused_spans} spans were refused by the backend"
 

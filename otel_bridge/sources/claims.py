@@ -17,10 +17,16 @@ _SUFFIX = ".claim"
 
 
 def claims_folder() -> Path:
-    """Where this user's claims lie, whatever state folder a bridge has: the platform's folder for run-time files."""
+    """Where this user's claims lie, whatever state folder a bridge has: among run-time files, else beside the state.
+
+    (platformdirs' own answer warns on standard error wherever the variable is missing.)
+    """
     import platformdirs
 
-    return platformdirs.user_runtime_path("otel-bridge", ensure_exists=False) / "claims"
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    if runtime and Path(runtime).is_dir():
+        return Path(runtime) / "otel-bridge" / "claims"
+    return platformdirs.user_state_path("otel-bridge") / "claims"
 
 
 class Claim:

@@ -14,7 +14,7 @@ from otel_bridge.sources.files import FileKey
 
 PROC = "/proc"
 _WRITES = os.O_WRONLY | os.O_RDWR
-_SHARE = 0.001
+_SHARE = 0.004
 """How much of the time asking may take: with very many open files it is asked less often."""
 _START_FIELD = 21  # `starttime` of proc_pid_stat(5), counted from 0
 
@@ -104,7 +104,7 @@ def _written(process: str, descriptor: os.DirEntry[str]) -> FileKey | None:
 
 
 class Holders:
-    """Who writes to which file, asked of the system at most every `refresh_s` seconds and a thousandth of the time.
+    """Who writes to which file, asked of the system at most every `refresh_s` seconds and 0.4 % of the time.
 
     Of this user's processes only: of others' open files the system says nothing. Readers do not count.
     """

@@ -119,6 +119,8 @@ def _expanded(paths: Iterable[str]) -> Iterator[str]:
             names = sorted(name.name for name in LocalFiles().list(path) if is_log(name.name))
         except OSError as error:
             raise SourceError(f"cannot list {path}: {reason(error)}", "check its permissions") from None
+        if not names:
+            raise SourceError(f"no log in {path}", "name the folder that holds it: folders below are not searched")
         yield from (join(path, name) for name in names)
 
 

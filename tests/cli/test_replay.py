@@ -69,6 +69,12 @@ def test_a_file_without_entries_is_said_and_fails(tmp_path: Path) -> None:
     assert "no structured entry" in result.stderr
 
 
+def test_a_folder_without_a_log_is_said_and_fails(tmp_path: Path) -> None:
+    """Nothing to export is no success, and folders below are not searched."""
+    for command in ("replay", "show"):
+        assert "no log in" in str(run(command, tmp_path).exception)
+
+
 def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
     """With the next step, and without a traceback."""
     result = run("replay", tmp_path / "gone.log", "--exporter", "console")
@@ -79,10 +85,11 @@ def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
 
 def test_a_backend_that_is_away_fails_with_the_reason(log: Path) -> None:
     """After as much patience as the caller has."""
-    result = run("replay", log, "--endpoint", f"http://127.0.0.1:{reserve_port()}", "--patience", "0.5")
+    endpoint = f"http://127.0.0.1:{reserve_port()}"
+    result = run("replay", log, "--endpoint", endpoint, "--patience", "0.5")
 
     assert result.exit_code == 1
-    assert "39 spans were not delivered: connection refused" in result.stderr
+    assert f"39 spans were not delivered to {endpoint}/v1/traces: connection refused; start" in result.stderr
 
 
 def test_what_only_a_person_can_mend_is_not_waited_for(log: Path) -> None:
