@@ -76,9 +76,10 @@ class FrameCalls:
             for gap in self.gaps
         )
 
-    def pending(self, session_id: str | None) -> int:
-        """How many calls of a session are not given out."""
-        return sum(call.session_id == session_id for call in self.waiting)
+    def pending(self, session_id: str, closed_ms: int | None) -> int:
+        """How many calls of a session are not given out, of those that began before it was closed."""
+        calls = [call for call in self.waiting if call.session_id == session_id]
+        return sum(closed_ms is None or call.start_ns // 1_000_000 <= closed_ms for call in calls)
 
     def give(self, call: FrameCall) -> LoggedCall | None:
         """A call is given out; gives the call of the log that it is, if that is still in flight there."""

@@ -156,7 +156,7 @@ class FrameMapping(LogMapping):
 
     def _back(self, session_id: str, ended: EndedSession, item: Entry | StateChange) -> Session:
         session = super()._back(session_id, ended, item)
-        session.pending = self.calls.pending(session_id)
+        session.pending = self.calls.pending(session_id, None)
         return session
 
     def _end_sessions(self) -> list[Span]:
@@ -191,7 +191,7 @@ class FrameMapping(LogMapping):
     def _count_pending(self, session_id: str | None) -> None:
         session = self.sessions.get(session_id) if session_id is not None else None
         if session is not None:
-            session.pending = self.calls.pending(session_id)
+            session.pending = self.calls.pending(session.session_id, session.closed_ms)
 
     def _count(self, session_id: object, answer: Answer, number: int = 1) -> None:
         """Counts a call, or with -1 takes one back that the log's mapping counted."""

@@ -78,6 +78,11 @@ def call_to_json(call: FrameCall, in_the_log: Collection[int] = ()) -> Json:
     }
 
 
+def heard_to_json(call: FrameCall) -> Json:
+    """What the frames alone say of a call, as JSON values."""
+    return call_to_json(call) | {"log_number": None, "log_span": None, "log_answer": None}
+
+
 def call_from_json(saved: Json, in_the_log: Mapping[int, OpenCall] = MappingProxyType({})) -> FrameCall:
     """The inverse of `call_to_json`. Raises KeyError, TypeError or ValueError for anything else."""
     asked, caller, span, number = saved["asked"], saved["caller"], saved["log_span"], saved["log_number"]

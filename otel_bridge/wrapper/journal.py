@@ -15,7 +15,7 @@ import orjson
 from otel_bridge.errors import StateError
 from otel_bridge.pipeline.announcements import Announcer
 from otel_bridge.sessions.frame_call import FrameCall
-from otel_bridge.sessions.frame_saved import call_from_json, call_to_json
+from otel_bridge.sessions.frame_saved import call_from_json, heard_to_json
 from otel_bridge.sessions.saved_values import object_of
 from otel_bridge.state.place import open_own_file, reason
 
@@ -35,7 +35,7 @@ class Journal:
 
     def note(self, calls: Iterable[FrameCall]) -> None:
         """Write calls down as they are now; with the process they can be lost no more, with the machine they can."""
-        lines = [orjson.dumps(_heard(call)) + b"\n" for call in calls]
+        lines = [orjson.dumps(heard_to_json(call)) + b"\n" for call in calls]
         if not lines or self._descriptor < 0:
             return
         data = b"".join(lines)
@@ -66,10 +66,6 @@ class Journal:
         self._announcer.once(text)
         os.close(self._descriptor)
         self._descriptor = -1
-
-
-def _heard(call: FrameCall) -> dict[str, object]:
-    return call_to_json(call) | {"log_number": None, "log_span": None, "log_answer": None}
 
 
 def journaled_calls(folder: Path) -> list[FrameCall]:

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from otel_bridge.entries.entry import Entry
 from otel_bridge.entries.frame import Frame
 from otel_bridge.sessions.attributes import MappingOptions
+from otel_bridge.sessions.frame_call import FrameCall
 from otel_bridge.sessions.frame_mapping import FrameMapping, FrameOptions
 from otel_bridge.sessions.frame_reader import FrameReader
-from otel_bridge.sessions.frame_saved import frames_to_json, restore_frames
+from otel_bridge.sessions.frame_saved import call_from_json, frames_to_json, heard_to_json, restore_frames
 from otel_bridge.sessions.ids import canonical_json
 from otel_bridge.sessions.redaction import redact, redact_entry
 from otel_bridge.sessions.saved import restore_into, take_changes
@@ -97,6 +98,42 @@ def test_every_call_is_one_span_wherever_the_run_is_killed(name: str, data: st.D
     assert not found - sent
     assert not logged - found
     assert len({(span.trace_id, span.span_id) for span in spans}) == len(spans)
+
+
+class Heard(FrameReader):
+    """A reader that writes down, as JSON, what it hears of each call."""
+
+    def __init__(self) -> None:
+        super().__init__(RUN_ID, OPTIONS, is_debugger=True)
+        self.journal: dict[bytes, str] = {}
+
+    def read(self, frame: Frame) -> list[FrameCall]:
+        """As any reader."""
+        calls = super().read(frame)
+        self.journal |= {call.opener: json.dumps(heard_to_json(call)) for call in calls}
+        return calls
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_what_was_sent_and_not_committed_is_sent_again_as_it_was(name: str, data: st.DataObject) -> None:
+    """The state is that of an earlier moment; what was delivered since then comes again under the same ids."""
+    stream = stream_of(name, 1.0)
+    committed = data.draw(st.integers(0, len(stream)))
+    killed = data.draw(st.integers(committed, len(stream)))
+    mapping, reader = FrameMapping(OPTIONS, FrameOptions()), Heard()
+    given_out = mapped(mapping, reader, stream[:committed])
+    later = saved_and_restored(mapping)
+    given_out += mapped(mapping, reader, stream[committed:killed])
+
+    later.recall(call_from_json(json.loads(call)) for call in reader.journal.values())
+    rest = [one for one in stream[committed:] if not isinstance(one, Frame)]
+    spans = [*given_out, *later.take(rest), *later.over()]
+
+    distinct = {(span.trace_id, span.span_id, repr(span)): span for span in spans}.values()
+    assert len({(span.trace_id, span.span_id) for span in distinct}) == len(distinct)
+    assert not calls_in(distinct) - Counter(map(of_client, recording(name).calls))
 
 
 @pytest.mark.parametrize("name", NAMES)
