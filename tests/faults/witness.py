@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from otel_bridge.sources.succession import times_ms
+
 LOOK_EVERY_S = 0.002
 CLEAR_EVERY_S = 0.5
 QUIET_S = 2.0
@@ -41,7 +43,7 @@ class _Kept:
 
 
 class Witness:
-    """Keeps the bytes of every file that ever lies in a folder, in the order in which the files appeared.
+    """Keeps the bytes of every file that ever lies in a folder, in the order in which the files were begun.
 
     It takes part in nothing: it neither writes nor gives a file another name. A file that appears and goes between two
     of its looks is missed, so the log must be slower than that.
@@ -72,8 +74,10 @@ class Witness:
         """Stops, and writes the bytes of all files, the first one first, to `path`; returns that."""
         self._stop()
         self._look()
+        # Of two files that appeared between two looks the entries say which is older.
+        files = sorted((kept.read() for kept in self._files), key=lambda data: min(times_ms(data[:10_000]), default=0))
         with path.open("wb") as whole:
-            whole.writelines(kept.read() for kept in self._files)
+            whole.writelines(files)
         return path
 
     def _stop(self) -> None:
