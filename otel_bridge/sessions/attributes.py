@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 
 from otel_bridge.entries.entry import Entry
 from otel_bridge.sessions.clip import clip_json, clip_text, otlp_value
@@ -42,7 +43,8 @@ EVENTS_NAME = "debug_session events"
 TOOL_ERROR = "tool_error"
 """`error.type` of a tool that said it failed (semantic conventions for MCP)."""
 
-_LOW_CARDINALITY = re.compile(r"[A-Za-z0-9_.:/-]{1,64}")
+_LONGEST_NAME = 64
+_LOW_CARDINALITY = re.compile(rf"[A-Za-z0-9_.:/-]{{1,{_LONGEST_NAME}}}")
 _MCP_ERROR = re.compile(r"MCP error (-\d{1,10})\b")
 
 
@@ -74,7 +76,12 @@ class Failure:
 
 def low_cardinality(name: object) -> str:
     """The name itself where it is fit for a span's name, else `_other`: clients invent tools."""
-    return name if isinstance(name, str) and _LOW_CARDINALITY.fullmatch(name) else "_other"
+    return name if isinstance(name, str) and len(name) <= _LONGEST_NAME and _is_low_cardinality(name) else "_other"
+
+
+@lru_cache(maxsize=256)
+def _is_low_cardinality(name: str) -> bool:
+    return _LOW_CARDINALITY.fullmatch(name) is not None
 
 
 def error_type(message: object) -> str:
@@ -103,13 +110,13 @@ class AttributeSet(dict[str, AttributeValue]):
 
 def put_place(attributes: AttributeSet, place: Mapping[str, object], options: MappingOptions) -> None:
     """`code.*` of anything that has a file, a line, and maybe a function."""
-    if isinstance(place.get("file"), str):
-        attributes.put(FILE, place["file"], options.max_value_bytes)
-    line = place.get("line")
+    file, line, function = place.get("file"), place.get("line"), place.get("function")
+    if isinstance(file, str):
+        attributes[FILE] = clip_text(file, options.max_value_bytes)
     if isinstance(line, int) and not isinstance(line, bool):
         attributes.put(LINE, line, options.max_value_bytes)
-    if isinstance(place.get("function"), str):
-        attributes.put(FUNCTION, place["function"], options.max_value_bytes)
+    if isinstance(function, str):
+        attributes[FUNCTION] = clip_text(function, options.max_value_bytes)
 
 
 def call_attributes(tool: object, request: object, options: MappingOptions) -> AttributeSet:
@@ -146,7 +153,7 @@ _IN_ARGUMENTS = {
     "host": "server.address",
     "port": "server.port",
 }
-_PLACE = frozenset(("file", "line", "function", "location"))
+_TOLD_ELSEWHERE = _WITH_THE_SESSION | {"file", "line", "function", "location"}
 _IN_THE_NAME = {"debug:state": "event", "debug:breakpoint": "event"}
 
 
@@ -155,7 +162,7 @@ def event_name(entry: Entry) -> str:
     name = entry.kind.replace(":", ".")
     if entry.kind in _IN_THE_NAME:
         return f"{name}.{low_cardinality(entry.fields.get('event'))}"
-    return name if _LOW_CARDINALITY.fullmatch(name) else "_other"
+    return low_cardinality(name)
 
 
 def event_of(entry: Entry, options: MappingOptions) -> SpanEvent:
@@ -170,14 +177,15 @@ def entry_attributes(entry: Entry, options: MappingOptions) -> AttributeSet:
     location = fields.get("location")
     put_place(attributes, location if isinstance(location, Mapping) else fields, options)
     rest: dict[str, object] = {}
-    for name, value in sorted(fields.items()):  # writers of one entry order its fields each in their own way
-        if name in _WITH_THE_SESSION or name in _PLACE:
+    for name in sorted(fields):  # writers of one entry order its fields each in their own way
+        if name in _TOLD_ELSEWHERE:
             continue
-        if name == "event" and entry.kind in _IN_THE_NAME:
+        value = fields[name]
+        if name in _ALWAYS:
+            attributes.put(_ALWAYS[name], value, limit)
+        elif name == "event" and entry.kind in _IN_THE_NAME:
             if low_cardinality(value) == "_other":
                 attributes.put("debug.event", value, limit)
-        elif name in _ALWAYS:
-            attributes.put(_ALWAYS[name], value, limit)
         elif name in _IN_ARGUMENTS:
             if options.capture >= Capture.ARGUMENTS:
                 attributes.put(_IN_ARGUMENTS[name], value, limit)

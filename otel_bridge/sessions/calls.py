@@ -131,6 +131,8 @@ class CallBook:
 
     def stale(self, tool: str, time_ms: int) -> list[OpenCall]:
         """Calls of `tool` whose response was lost, seen from an answer that comes at `time_ms`."""
+        if len(self.answered_by) < 2:
+            return []
         ready = [call for call in self.answered_by if call.tool == tool]
         fresh = [call for call in ready if time_ms - (call.result_ms or 0) <= STALE_AFTER_MS]
         if not fresh:
@@ -142,6 +144,8 @@ class CallBook:
 
         `closed` says whether the session's `session:closed` was read.
         """
+        if len(self.calls) == 1:
+            return self.calls[0] if self.calls[0].tool == tool else None
         ready = [call for call in self.answered_by if call.tool == tool]
         waiting = [call for call in self.calls if call.tool == tool and call.result_ms is None]
         if is_error:

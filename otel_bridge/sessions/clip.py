@@ -42,6 +42,8 @@ def clip_text(text: str, max_bytes: int = MAX_VALUE_BYTES) -> str:
 
     The marker is part of the limit; where even that does not fit, the text is cut without one.
     """
+    if len(text) <= max_bytes and text.isascii() and "\0" not in text:
+        return text  # nearly every text
     text = sendable_text(text)
     if len(text) * 4 <= max_bytes:
         return text
@@ -68,15 +70,14 @@ def otlp_value(value: object, max_bytes: int = MAX_VALUE_BYTES) -> AttributeValu
     Objects and lists become JSON text; integers beyond 64 bits and floats that are no number become text, because the
     SDK drops such an attribute with a traceback that shows the value.
     """
-    match value:
-        case None | bool():
-            return value
-        case int():
-            return value if value in _INT64 else clip_text(_digits(value), max_bytes)
-        case float():
-            return value if math.isfinite(value) else str(value)
-        case str():
-            return clip_text(value, max_bytes)
+    if isinstance(value, str):
+        return clip_text(value, max_bytes)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if value in _INT64 else clip_text(_digits(value), max_bytes)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
     return clip_json(value, max_bytes)
 
 

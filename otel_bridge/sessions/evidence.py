@@ -7,6 +7,7 @@ file and line, or the scope in them name the call (recorded logs: plain order pa
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import PurePosixPath, PureWindowsPath
 
@@ -80,8 +81,11 @@ def _expression(fields: Fields) -> str | None:
     expression = fields.get("expression")
     if not isinstance(expression, str):
         return None
-    beginning = expression[:_COMPARED_UNITS].encode("utf-16-le", "surrogatepass")[: 2 * _COMPARED_UNITS]
-    return _hashed(beginning.decode("utf-16-le", "ignore"))
+    beginning = expression[:_COMPARED_UNITS]
+    if not beginning.isascii():
+        units = beginning.encode("utf-16-le", "surrogatepass")[: 2 * _COMPARED_UNITS]
+        beginning = units.decode("utf-16-le", "ignore")
+    return _hashed(beginning)
 
 
 def _scope(fields: Fields) -> str | None:
@@ -93,8 +97,16 @@ def _place(fields: Fields) -> str | None:
     if not isinstance(file, str):
         return None
     # the server resolves the path it was given, so only the last part is sure to be the same
-    base = PureWindowsPath(file).name if "\\" in file else PurePosixPath(file).name
+    base = _base(file) if len(file) <= _LONGEST_PATH else _base.__wrapped__(file)
     return _hashed([base, fields.get("line")])
+
+
+_LONGEST_PATH = 512
+
+
+@lru_cache(maxsize=1024)
+def _base(file: str) -> str:
+    return PureWindowsPath(file).name if "\\" in file else PurePosixPath(file).name
 
 
 def _hashed(value: object) -> str:

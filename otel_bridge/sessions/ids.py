@@ -78,7 +78,9 @@ def derived_span_id(parent_id: int, *parts: str) -> int:
 
 
 def _digest(size_bytes: int, *parts: bytes) -> int:
-    framed = b"".join([len(part).to_bytes(4, "big") + part for part in parts])
+    framed = b""
+    for part in parts:
+        framed += len(part).to_bytes(4, "big") + part
     return int.from_bytes(blake2b(framed, digest_size=size_bytes).digest(), "big") or 1
 
 

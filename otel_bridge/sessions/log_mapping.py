@@ -67,8 +67,13 @@ class LogMapping:
     def take(self, items: Iterable[Entry | StateChange]) -> list[Span]:
         """The spans that these entries made final, in order."""
         spans: list[Span] = []
+        idle_timeout_ms = self.options.idle_timeout_ms
         for item in items:
-            spans += self._silence_before(item.time_ms)
+            time_ms = item.time_ms
+            if time_ms >= self._overdue_at_ms or time_ms - self.latest_ms >= idle_timeout_ms:
+                spans += self._silence_before(time_ms)
+            elif time_ms > self.latest_ms:
+                self.latest_ms = time_ms
             spans += self._state_change(item) if isinstance(item, StateChange) else self._entry(redact_entry(item))
         return spans
 

@@ -110,7 +110,8 @@ class Session:
 
     def heard(self, time_ms: int) -> None:
         """Notes that the log had something of this session at `time_ms`."""
-        self.last_ms = max(self.last_ms, time_ms)
+        if time_ms > self.last_ms:
+            self.last_ms = time_ms
         self.entries += 1
 
     # calls
@@ -140,10 +141,9 @@ class Session:
 
     def answer_call(self, call: OpenCall, entry: Entry) -> list[Span]:
         """The answer that ends this call."""
-        return [
-            *self.finish_call(call, entry.time_ms, answer_failure(entry, self.options), answered=True),
-            *self.settle(),
-        ]
+        finished = self.finish_call(call, entry.time_ms, answer_failure(entry, self.options), answered=True)
+        finished += self.settle()
+        return finished
 
     def _without_call(self, entry: Entry, tool: str, role: str, number: int, key: str | None) -> OpenCall:
         span = OpenSpan(
