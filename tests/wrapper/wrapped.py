@@ -20,6 +20,12 @@ NOWHERE = "http://127.0.0.1:9"
 """An endpoint where nobody listens."""
 
 
+def hear_signals() -> None:
+    """What starts the tests may ignore signals (nohup, a shell's `&`), and what is ignored is inherited."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Wrapped:
     """A wrapped server with its pipes. What is left of it, and its worker, is killed at the end."""
 
@@ -47,6 +53,7 @@ class Wrapped:
                 env={**os.environ, **(env or {}), name: value},
                 cwd=folder,
                 bufsize=0,
+                preexec_fn=hear_signals,
             )
 
     def __enter__(self) -> Self:
