@@ -15,13 +15,14 @@ from otel_bridge.sources.generation import Generation
 from otel_bridge.sources.identity import SEAM_BYTES
 from otel_bridge.sources.names import join, split
 from otel_bridge.sources.notices import NoticeKind
-from otel_bridge.sources.roster import Roster
+from otel_bridge.sources.roster import Candidate, Roster
 
 
-def change(roster: Roster, files: Files, generation: Generation, now_s: float) -> Generation:
-    """End a generation whose file was truncated or rewritten, and begin the next one with what the file holds now.
+def change(roster: Roster, files: Files, generation: Generation, now_s: float) -> None:
+    """End a generation whose file was truncated or rewritten.
 
-    The new generation is given back. Raises OSError when a file cannot be read.
+    What the file holds now is the next generation; under another name than the log's own it may be the copy of another
+    one, so there it waits to be judged. Raises OSError when a file cannot be read.
     """
     handle = generation.handle
     assert handle is not None
@@ -48,7 +49,10 @@ def change(roster: Roster, files: Files, generation: Generation, now_s: float) -
         roster.say(kind, generation, f"{path} was copied to {copy_path} and truncated{rest}", missing_bytes)
     generation.grown_s = now_s
     roster.unsaved[generation.id] = generation
-    return roster.add(roster.chains[generation.chain].after(generation, path, handle, found, now_s))
+    if path == generation.base:
+        roster.add(roster.chains[generation.chain].after(generation, path, handle, found, now_s)).observe(now_s)
+    else:
+        roster.waiting[found.key] = Candidate(path, found.key, handle, found, True, now_s)
 
 
 def _find_copy(roster: Roster, files: Files, generation: Generation) -> tuple[str, Handle] | None:

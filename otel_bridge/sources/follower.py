@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
 from otel_bridge.sources.chain import Chain
@@ -69,15 +69,21 @@ class Follower:
         """Go on where these say. To be called before the first look."""
         self._looker.to_restore = list(checkpoints)
 
-    def look(self) -> bool:
-        """Open what is new, note names and sizes; whether there is something to read. Never waits for a reader."""
+    def look(self, changed: Collection[str] | None = None) -> bool:
+        """Open what is new, note names and sizes; whether there is something to read. Never waits for a reader.
+
+        `changed` are the paths that are said to have changed, if anything was said: others are asked less often.
+        """
         with self._lock:
             now_s = self._monotonic_s()
-            self._looker.look(now_s)
+            touched = [*self._looker.look(now_s, changed), *self._unlooked]
             self._unlooked.clear()
-            for chain in self._roster.chains.values():
-                if chain.id not in self._ready and any(self._due(found, now_s) for found in chain.generations):
-                    self._ready[chain.id] = chain
+            for name in touched:
+                chain = self._roster.chains.get(name)
+                if chain is None or name in self._ready:
+                    continue
+                if any(self._due(found, now_s) for found in chain.generations):
+                    self._ready[name] = chain
             return bool(self._ready)
 
     @property
@@ -129,12 +135,12 @@ class Follower:
                     continue
                 start, data = generation.read(max_bytes)
             except ChangedError:
-                # What comes next is read only after a look: an older part may lie there that nobody has seen yet.
-                self._looker.changed(generation, now_s)
+                # A look finds out where its bytes went, and what comes next: an older part may lie there unseen.
+                generation.doubt()
                 self._unlooked.add(chain.id)
                 return chunks
             except OSError as error:
-                self._looker.cannot_read(generation.path, error)
+                self._looker.trouble.note(generation.path, error)
                 continue
             if data:
                 chunks.append(self._chunk(chain, generation, start, data))
@@ -180,8 +186,8 @@ class Follower:
         try:
             saved = generation.checkpoint()
         except ChangedError:
-            self._looker.changed(generation, self._monotonic_s())
-            self._unlooked.add(generation.chain)
+            generation.doubt()
+            self._unlooked.update(self._looker.look(self._monotonic_s()))
             self._ready.pop(generation.chain, None)
             saved = generation.checkpoint()
         self._roster.unsaved.pop(generation.id, None)

@@ -89,6 +89,22 @@ def rest(roster: Roster, now_s: float, max_open: int) -> None:
         generation.close()
 
 
+def is_same(files: Files, resting: Generation, path: str) -> bool:
+    """Whether a file that is not kept open was found at a path, or only its inode number, which is used again."""
+    if path == resting.path or not resting.head:
+        return path == resting.path
+    try:
+        handle = files.open(path)
+    except OSError:
+        return True  # it is told when it can be read
+    try:
+        return resting.continued_in(handle)
+    except OSError:
+        return True
+    finally:
+        handle.close()
+
+
 def wake(files: Files, generation: Generation, *, to_read: bool = False) -> bool:
     """Open a resting file again if it has changed, or to be read; whether that was done.
 

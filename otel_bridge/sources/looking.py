@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import errno
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from otel_bridge.sources.changing import change
-from otel_bridge.sources.files import FileKey, Files, NotRegularError, reason
+from otel_bridge.sources.files import FileKey, Files, NotRegularError
 from otel_bridge.sources.generation import ChangedError, Generation
-from otel_bridge.sources.holding import Caps, InUse, cap, rest, settle, wake
+from otel_bridge.sources.holding import Caps, InUse, cap, is_same, rest, settle, wake
 from otel_bridge.sources.identity import Checkpoint
 from otel_bridge.sources.names import split
-from otel_bridge.sources.notices import Notice, NoticeKind
+from otel_bridge.sources.notices import NoticeKind
 from otel_bridge.sources.places import Scan, Sighting
 from otel_bridge.sources.placing import place
 from otel_bridge.sources.restoring import gap_notices, restore
 from otel_bridge.sources.roster import Candidate, Roster
 from otel_bridge.sources.starting import Only, Start, Started, begins_at_end, is_left, start_at_end
+from otel_bridge.sources.trouble import Trouble
 
 _EXPAND_S = 2.0
 """How often the places themselves are asked for anew: folders that are not there yet, globs, what servers hold open."""
@@ -59,11 +59,13 @@ class Looker:
         self._first = True
         self._open_questions = False
         self._real_keys: dict[FileKey, FileKey] = {}
-        self._unreadable: set[str] = set()
+        self.trouble = Trouble(roster)
         self._removed: set[str] = set()
         self._missing: list[Checkpoint] = []
         self._turn = 0
         self._unnamed: list[FileKey] = []
+        self._touched: set[str] = set()
+        self._changed: list[Generation] = []
 
     def folders(self) -> frozenset[tuple[str, int, int]]:
         """The folders of the places that are there: path, device, inode."""
@@ -75,9 +77,14 @@ class Looker:
                 continue
         return frozenset(there)
 
-    def look(self, now_s: float) -> None:
-        """Look once. `now_s` is monotonic."""
+    def look(self, now_s: float, changed: Collection[str] | None = None) -> Collection[str]:
+        """Look once; the chains (ids) that may have something to give out now, which they had not before.
+
+        `now_s` is monotonic. `changed` are paths that are said to have changed; without it every file is asked, and so
+        it is once a second in any case.
+        """
         roster = self._roster
+        self._touched = set()
         if now_s - self._expanded_s >= _EXPAND_S:
             self._expanded_s = now_s
             self._scan.expand(self._patterns())
@@ -88,12 +95,15 @@ class Looker:
             self._missing, self.to_restore = restored.missing, restored.denied
         found, failed, same = self._scan.look(now_s)
         for folder, error in failed.items():
-            self._cannot_list(folder, error)
+            if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
+                self.trouble.note(folder, error)
+        for folder in self._scan.folders() - failed.keys():
+            self.trouble.over(folder)
         if not same or self._open_questions or roster.waiting or roster.ignored:
             unknown = self._note(found, failed, now_s)
         else:
             unknown = []
-        self._observe(now_s, wake_resting=settle_now)
+        self._observe(now_s, changed if same else None, settle_now)
         for key in self._unnamed:
             roster.stop_ignoring(key)  # a copy that is gone, and whose original was not cut till now
         self._unnamed = []
@@ -101,11 +111,13 @@ class Looker:
         if settle_now:
             self._settled_s = now_s
             settle(roster, now_s, self._in_use)
+            self._say_removed()
         cap(roster, now_s, self._caps)
         if self._missing:
             roster.notices += gap_notices(roster, self._missing)
             self._missing = []
         self._first = False
+        return roster.chains if settle_now else self._touched
 
     def _note(self, found: Sequence[Sighting], failed: Mapping[str, OSError], now_s: float) -> list[Sighting]:
         """Note the names of known files; give back the sightings of unknown ones."""
@@ -115,7 +127,7 @@ class Looker:
         for sighting in found:
             key = self._real_keys.get(sighting.key, sighting.key)
             known = roster.by_key.get(key)
-            if known is not None and known.resting and not self._is_same(known, sighting.path):
+            if known is not None and known.resting and not is_same(self._files, known, sighting.path):
                 roster.give_up(known)
                 known = None
             # Of several names of one file the one that it had stays.
@@ -137,21 +149,6 @@ class Looker:
         self._unnamed = [key for key in roster.ignored if key not in named]
         self._open_questions = bool(unknown)
         return list(unknown.values())
-
-    def _is_same(self, resting: Generation, path: str) -> bool:
-        """Whether a file that is not kept open is found under another name, or only its inode number is."""
-        if path == resting.path or not resting.head:
-            return path == resting.path
-        try:
-            handle = self._files.open(path)
-        except OSError:
-            return True
-        try:
-            return resting.continued_in(handle)
-        except OSError:
-            return True
-        finally:
-            handle.close()
 
     def _is_ignored(self, key: FileKey, path: str) -> bool:
         """Whether the file was found not to be read, and is as it was then (else it is judged anew)."""
@@ -177,11 +174,12 @@ class Looker:
             opened = [self._open(sighting, now_s) for sighting in unknown[begin : begin + _PORTION]]
             candidates = [*roster.waiting.values(), *(candidate for candidate in opened if candidate is not None)]
             known_chains = frozenset(roster.chains)
-            for generation in place(roster, candidates, now_s, self.cannot_read):
+            for generation in place(roster, candidates, now_s, self.trouble.note):
                 self._observe_one(generation, now_s)
+                self._touched.add(generation.chain)
                 if generation.chain not in known_chains:
                     self._begin(generation, started)
-                elif not roster.chains[generation.chain].left(generation):
+                elif not self._left(generation):
                     text = f"{generation.base} was rotated; going on with the new {generation.path}"
                     roster.say(NoticeKind.ROTATED, generation, text)
             rest(roster, now_s, self._caps.open_files)
@@ -194,9 +192,9 @@ class Looker:
         except (FileNotFoundError, NotRegularError):
             return None
         except OSError as error:
-            self.cannot_read(sighting.path, error)
+            self.trouble.note(sighting.path, error)
             return None
-        self._can_read(sighting.path)
+        self.trouble.over(sighting.path)
         found = handle.stat()
         if found.key.device != sighting.key.device:
             # Layered file systems number files otherwise than their folders.
@@ -231,19 +229,31 @@ class Looker:
             else:
                 started.beginning += 1
         except OSError as error:
-            self.cannot_read(generation.path, error)
+            self.trouble.note(generation.path, error)
 
-    def _observe(self, now_s: float, *, wake_resting: bool) -> None:
-        generations = list(self._roster.by_id.values())
-        for generation in generations:
-            if generation.handle is not None:
+    def _observe(self, now_s: float, changed: Collection[str] | None, settle_now: bool) -> None:
+        """Ask files for their size, and find out where the bytes went of those that are not what they were."""
+        roster = self._roster
+        generations = list(roster.by_id.values())
+        chosen = [found for found in generations if changed and found.path in changed and not settle_now]
+        for generation in chosen or generations:
+            # What has no name any more can grow by a second writer only.
+            if generation.handle is not None and (generation.links or settle_now or not self._left(generation)):
                 self._observe_one(generation, now_s)
-        if wake_resting:
+        if settle_now:
             resting = [generation for generation in generations if generation.resting]
             # Of very many quiet files only some are asked each time; the others wait for their turn.
             self._turn = self._turn + _PORTION if self._turn + _PORTION < len(resting) else 0
             for generation in resting[self._turn : self._turn + _PORTION]:
                 self._wake(generation, now_s)
+        # Rewritten copies first: one of them may hold what was cut from its original.
+        for generation in sorted(self._changed, key=lambda found: found.path == found.base):
+            self._touched.add(generation.chain)
+            try:
+                change(roster, self._files, generation, now_s)
+            except OSError as error:
+                self.trouble.note(generation.path, error)
+        self._changed.clear()
 
     def _wake(self, generation: Generation, now_s: float) -> None:
         try:
@@ -252,49 +262,29 @@ class Looker:
         except FileNotFoundError:
             pass  # it has lost its name; the next listing says so
         except OSError as error:
-            self.cannot_read(generation.path, error)
+            self.trouble.note(generation.path, error)
 
     def _observe_one(self, generation: Generation, now_s: float) -> None:
         roster = self._roster
         try:
             if generation.observe(now_s):
                 roster.unsaved[generation.id] = generation
+                self._touched.add(generation.chain)
         except ChangedError:
-            self.changed(generation, now_s)
+            self._changed.append(generation)
         except OSError as error:
-            self.cannot_read(generation.path, error)
+            self.trouble.note(generation.path, error)
         else:
-            self._can_read(generation.path)
-        if generation.links == 0 and not roster.chains[generation.chain].left(generation):
-            self._say_removed(generation)
+            self.trouble.over(generation.path)
 
-    def changed(self, generation: Generation, now_s: float) -> None:
-        """A file is not what it was: go on with what it holds now, and with the copy of what it held."""
-        try:
-            change(self._roster, self._files, generation, now_s).observe(now_s)
-        except OSError as error:
-            self.cannot_read(generation.path, error)
+    def _left(self, generation: Generation) -> bool:
+        return self._roster.chains[generation.chain].left(generation)
 
-    def _say_removed(self, generation: Generation) -> None:
-        if generation.id not in self._removed:
-            self._removed.add(generation.id)
-            text = f"{generation.path} was deleted; it is read to its end, and until its writer lets it go"
-            self._roster.say(NoticeKind.REMOVED, generation, text)
-
-    def cannot_read(self, path: str, error: OSError) -> None:
-        """Say once that a file or folder cannot be read; it is tried again in every look."""
-        if path in self._unreadable:
-            return
-        self._unreadable.add(path)
-        step = "raise the limit with `ulimit -n`" if error.errno in (errno.EMFILE, errno.ENFILE) else "trying again"
-        text = f"cannot read {path}: {reason(error)}; {step}"
-        self._roster.notices.append(Notice(NoticeKind.UNREADABLE, path, text))
-
-    def _can_read(self, path: str) -> None:
-        if path in self._unreadable:
-            self._unreadable.discard(path)
-            self._roster.notices.append(Notice(NoticeKind.READABLE_AGAIN, path, f"can read {path} again"))
-
-    def _cannot_list(self, folder: str, error: OSError) -> None:
-        if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
-            self.cannot_read(folder, error)
+    def _say_removed(self) -> None:
+        for chain in self._roster.chains.values():
+            last = chain.generations[-1] if chain.generations else None
+            if last is None or last.links or last.end_given or last.id in self._removed:
+                continue
+            self._removed.add(last.id)
+            text = f"{last.path} was deleted; it is read to its end, and until its writer lets it go"
+            self._roster.say(NoticeKind.REMOVED, last, text)

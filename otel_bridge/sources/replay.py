@@ -116,7 +116,9 @@ def _expanded(paths: Iterable[str]) -> Iterator[str]:
             yield path
             continue
         try:
-            names = sorted(name.name for name in LocalFiles().list(path) if is_log(name.name))
+            names = sorted(
+                name.name for name in LocalFiles().list(path) if is_log(name.name) and Path(path, name.name).is_file()
+            )
         except OSError as error:
             raise SourceError(f"cannot list {path}: {reason(error)}", "check its permissions") from None
         if not names:

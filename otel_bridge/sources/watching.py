@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 # The rust backend is documented for direct use; only through it can the step change without a gap in the watching.
@@ -19,6 +19,8 @@ from otel_bridge.sources.notices import Notice, NoticeKind
 
 _GATHER_MS = 50
 """How long changes that keep coming are gathered at most before a look."""
+_FOLDERS_S = 0.5
+"""How often it is asked whether the folders are still the same."""
 _AGAIN_S = 60.0
 """How often watching is tried again where the system had no watches left."""
 
@@ -34,7 +36,7 @@ class Pace:
     """
 
     busy_step_ms: int = 5
-    blocked_step_ms: int = 20
+    blocked_step_ms: int = 10
     quiet_step_ms: int = 40
     quiet_after_s: float = 60.0
     sweep_ms: int = 1_000
@@ -92,10 +94,16 @@ class Watcher:
 
     def _watch(self, notify: RustNotify, folders: frozenset[tuple[str, int, int]], stop: threading.Event) -> None:
         self._look()  # what happened before the watch began wakes nobody
-        while not stop.is_set() and self._follower.folders() == folders:
-            if notify.watch(_GATHER_MS, self._step_ms(), self._pace.sweep_ms, stop) == "signal":
+        checked_s = self._monotonic_s()
+        while not stop.is_set():
+            changes = notify.watch(_GATHER_MS, self._step_ms(), self._pace.sweep_ms, stop)
+            if changes == "signal":
                 raise KeyboardInterrupt
-            self._look()
+            self._look([path for _, path in changes] if isinstance(changes, set) else None)
+            if self._monotonic_s() - checked_s >= _FOLDERS_S:
+                checked_s = self._monotonic_s()
+                if self._follower.folders() != folders:
+                    return
 
     def _poll(self, stop: threading.Event) -> None:
         """Look without being woken, for a while."""
@@ -114,9 +122,9 @@ class Watcher:
     def _poll_s(self) -> float:
         return (self._pace.quiet_poll_ms if self._quiet() else self._pace.poll_ms) / 1000
 
-    def _look(self) -> None:
+    def _look(self, changed: Collection[str] | None = None) -> None:
         self._blocked = self._follower.ready
-        if self._follower.look():
+        if self._follower.look(changed):
             if not self._blocked:
                 self._active_s = self._monotonic_s()
             self._on_ready()

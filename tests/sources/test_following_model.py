@@ -134,7 +134,7 @@ class Copying(Following):
     cuts = True
 
 
-_SETTINGS = settings(max_examples=200, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck))
+_SETTINGS = settings(max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck))
 
 RenamingTest = Renaming.TestCase
 RenamingTest.settings = _SETTINGS

@@ -282,6 +282,7 @@ class World:
     def look(self) -> bool:
         self.clock.now_s += 0.05
         found = self.reader.follower.look()
+        self.reader.notices += self.reader.follower.notices()
         self._count_losses()
         for physical in self.physical:
             if physical.name is not None:

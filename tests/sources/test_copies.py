@@ -1,0 +1,175 @@
+"""Truncation, and copies that look like logs: what `copytruncate`, backups and editors do."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from otel_bridge.sources import NoticeKind
+from tests.sources.following import Following, append, entries, entry
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Where the log is to be."""
+    return tmp_path / "server.log"
+
+
+@pytest.fixture
+def tail(tmp_path: Path) -> Iterator[Following]:
+    """A follower of the folder."""
+    following = Following([tmp_path])
+    yield following
+    following.close()
+
+
+def test_what_was_not_read_before_the_cut_is_read_from_the_copy(tail: Following, log: Path) -> None:
+    """After copytruncate the rest comes from the copy, then what the log holds now; nothing twice."""
+    append(log, entries(1, 10, 200))
+    tail.look()
+    tail.read(1_100)
+    before = len(tail.chunks[0].data)
+    append(log, entries(11, 20, 200))
+    shutil.copyfile(log, log.with_name("server.log.1"))
+    os.truncate(log, 0)
+    append(log, entries(21, 22, 200))
+
+    assert tail.drain() == entries(1, 22, 200)[before:]
+    assert tail.losses() == []
+    assert NoticeKind.COPIED in tail.kinds()
+
+
+def test_the_copy_is_not_read_while_it_is_one(tail: Following, log: Path) -> None:
+    """A copy beside the log, whatever its name, is never read from its beginning."""
+    append(log, entries(1, 10, 200))
+    tail.drain()
+    shutil.copyfile(log, log.with_name("server.log.1"))
+    shutil.copyfile(log, log.with_name("backup.log"))
+    append(log, entries(11, 11, 200))
+
+    assert tail.drain() == entry(11, 200)
+    assert tail.drain(after_s=5) == b""
+
+
+def test_a_copy_that_is_being_written_is_not_mistaken(tail: Following, log: Path) -> None:
+    """A copy that is seen while it is short is no log of its own, nor when it has grown."""
+    append(log, entries(1, 10, 200))
+    tail.drain()
+    copy = log.with_name("server.log.1")
+    for end in (0, 10, 500, 1_500, len(entries(1, 10, 200))):
+        copy.write_bytes(entries(1, 10, 200)[:end])
+        assert tail.drain() == b""
+    os.truncate(log, 0)
+    append(log, entries(11, 12, 200))
+
+    assert tail.drain() == entries(11, 12, 200)
+
+
+def test_lines_between_the_copy_and_the_cut_are_counted(tail: Following, log: Path) -> None:
+    """What was written after the copy and seen before the cut is lost to everybody, and counted exactly."""
+    append(log, entries(1, 4, 300))
+    tail.look()
+    shutil.copyfile(log, log.with_name("server.log.1"))
+    append(log, entries(5, 6, 300))
+    tail.look()
+    os.truncate(log, 0)
+
+    assert tail.drain() == entries(1, 4, 300)
+    assert [lost for _, _, lost in tail.losses()] == [len(entries(5, 6, 300))]
+
+
+def test_a_truncation_without_a_copy_is_a_loss_with_a_number(tail: Following, log: Path) -> None:
+    """A log that is cut before it was read loses its rest: file, offset and bytes are said."""
+    append(log, entries(1, 2))
+    tail.drain()
+    append(log, entries(3, 5))
+    tail.look()
+    os.truncate(log, 0)
+    append(log, entries(6, 6))
+
+    assert tail.drain() == entry(6)
+    assert tail.losses() == [("server.log", len(entries(1, 2)), len(entries(3, 5)))]
+
+
+def test_a_truncation_of_what_was_read_loses_nothing(tail: Following, log: Path) -> None:
+    """Cutting a log that was read to its end is no loss; the old generation ends, a new one begins at 0."""
+    append(log, entries(1, 2))
+    tail.drain()
+    os.truncate(log, 0)
+    append(log, entry(3))
+
+    assert tail.drain() == entry(3)
+    assert tail.losses() == []
+    assert [chunk.start_byte for chunk in tail.chunks if chunk.data] == [0, 0]
+    assert [chunk.ends_generation for chunk in tail.chunks] == [False, True, False]
+
+
+@pytest.mark.parametrize("size", [3, 2, 5], ids=["same size", "smaller", "larger"])
+def test_a_rewritten_file_is_noticed_whatever_its_size(tail: Following, log: Path, size: int) -> None:
+    """A log that was cut and has grown again between two looks is read from its beginning."""
+    append(log, entries(1, 3, 200))
+    tail.drain()
+    log.write_bytes(entries(4, 3 + size, 200))
+
+    assert tail.drain() == entries(4, 3 + size, 200)
+
+
+def test_leading_zeros_are_nobodys(tail: Following, log: Path) -> None:
+    """A writer that does not append leaves a hole of zeros after a cut: it is skipped, the rest keeps its place."""
+    with log.open("wb", 0) as writer:
+        writer.write(entries(1, 3))
+        tail.drain()
+        shutil.copyfile(log, log.with_name("server.log.1"))
+        os.truncate(log, 0)
+        writer.write(entry(4))
+    tail.drain()
+
+    assert (tail.chunks[-1].data, tail.chunks[-1].start_byte) == (entry(4), len(entries(1, 3)))
+    assert tail.losses() == []
+
+
+def test_a_copy_that_lost_its_name_is_still_read(tail: Following, log: Path) -> None:
+    """A copy that was seen and is rotated out before the cut is noticed is open still."""
+    append(log, entries(1, 4, 300))
+    tail.look()
+    copy = log.with_name("server.log.1")
+    shutil.copyfile(log, copy)
+    tail.look()
+    os.truncate(log, 0)
+    copy.unlink()
+    append(log, entry(5))
+
+    assert tail.drain() == entries(1, 4, 300) + entry(5)
+    assert tail.losses() == []
+
+
+def test_two_cuts_between_two_looks_lose_nothing_that_was_copied(tail: Following, log: Path) -> None:
+    """Copies of which the follower never saw the original are read whole, in their place."""
+    append(log, entries(1, 4, 300))
+    tail.look()
+    one, two = log.with_name("server.log.1"), log.with_name("server.log.2")
+    shutil.copyfile(log, one)
+    os.truncate(log, 0)
+    append(log, entries(5, 8, 300))
+    one.rename(two)
+    shutil.copyfile(log, one)
+    os.truncate(log, 0)
+    append(log, entries(9, 9, 300))
+
+    assert tail.drain() == entries(1, 9, 300)
+    assert tail.losses() == []
+
+
+def test_an_editor_that_replaces_the_file_makes_no_duplicates(tail: Following, log: Path) -> None:
+    """A file that was replaced by its own copy (`sed -i`) is not read again; what is appended to it is."""
+    append(log, entries(1, 4, 300))
+    tail.drain()
+    shutil.copyfile(log, log.with_name("tmp"))
+    log.with_name("tmp").rename(log)
+
+    assert tail.drain() == b""
+    assert tail.losses() == []
