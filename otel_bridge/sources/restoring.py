@@ -104,7 +104,8 @@ def _gap_notice(missing: Sequence[Checkpoint], newer: Generation | None) -> Noti
     except OSError:
         after_ms = None
     lost_bytes = sum(max(0, checkpoint.size_bytes - checkpoint.offset_bytes) for checkpoint in missing)
-    files = f"{oldest.path} and {more} newer files of its log are" if more else f"{oldest.path} is"
+    newer_files = f"{more} newer file{'s' if more > 1 else ''}"
+    files = f"{oldest.path} and {newer_files} of its log are" if more else f"{oldest.path} is"
     return Notice(
         kind=NoticeKind.GAP,
         path=oldest.path,
