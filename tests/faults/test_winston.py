@@ -30,7 +30,7 @@ OPTIONS = MappingOptions(idle_timeout_ms=IDLE_MS)
 SLOW = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 HOLE = re.compile(
-    r"warning: (?P<path>\S+) (?:is|and \d+ newer files of its log are) gone: what followed byte (?P<byte>\d+) "
+    r"warning: (?P<path>\S+) (?:is|and \d+ newer files? of its log are) gone: what followed byte (?P<byte>\d+) "
     r"\(at least (?P<lost>\d+) bytes\) was not read and is lost; .*; "
     r"entries are missing between (?P<before>\S+) and (?P<after>\S+)"
 )
