@@ -123,7 +123,7 @@ def call_attributes(tool: object, request: object, options: MappingOptions) -> A
     """Attributes of a tool call's span, by the semantic conventions for MCP servers."""
     attributes = AttributeSet({"mcp.method.name": "tools/call", "gen_ai.operation.name": "execute_tool"})
     attributes.put(TOOL, tool if tool is not None else "_other", options.max_value_bytes)
-    if isinstance(request, Mapping):
+    if isinstance(request, (dict, Mapping)):
         put_place(attributes, request, options)
         if FILE not in attributes and isinstance(request.get("scriptPath"), str):
             attributes.put(FILE, request["scriptPath"], options.max_value_bytes)
@@ -175,7 +175,7 @@ def entry_attributes(entry: Entry, options: MappingOptions) -> AttributeSet:
     fields, limit = entry.fields, options.max_value_bytes
     attributes = AttributeSet()
     location = fields.get("location")
-    put_place(attributes, location if isinstance(location, Mapping) else fields, options)
+    put_place(attributes, location if isinstance(location, (dict, Mapping)) else fields, options)
     rest: dict[str, object] = {}
     for name in sorted(fields):  # writers of one entry order its fields each in their own way
         if name in _TOLD_ELSEWHERE:

@@ -33,7 +33,7 @@ class Result:
 
 def call_key(tool: str, request: object) -> str | None:
     """What the results of this call will be recognised by; None when the call can't get as far as a result."""
-    asked = request if isinstance(request, Mapping) else {}
+    asked = request if isinstance(request, (dict, Mapping)) else {}
     making = _KEY_OF_CALL.get(tool)
     return making(asked) if making else ANY
 
@@ -59,7 +59,7 @@ def result_of(entry: Entry) -> Result | None:
         return None
     tool, _, suffix = entry.kind.removeprefix("tool:").partition(":")
     said = fields.get("response")
-    response: Fields = said if isinstance(said, Mapping) else {}
+    response: Fields = said if isinstance(said, (dict, Mapping)) else {}
     failed = suffix == "error" or fields.get("success") is False or response.get("success") is False
     error = fields.get("error", response.get("error"))
     if tool == EVALUATE:

@@ -14,13 +14,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from functools import lru_cache
+from itertools import islice
 
 import orjson
 
 from otel_bridge.entries.decoding import decode_json
 from otel_bridge.entries.entry import Entry, Flaw
 from otel_bridge.sessions.clip import sendable_text
-from otel_bridge.sessions.redaction_memory import LONGEST_CHARS, clean_names, clean_texts, is_known
+from otel_bridge.sessions.redaction_memory import LONGEST_CHARS, clean_names, clean_texts, harmless_namings, is_known
 from otel_bridge.sessions.redaction_names import (
     MARKER,
     REDACTED,
@@ -130,24 +131,32 @@ def _redact_under(role: _Role | None, value: object, depth: int) -> object:
 def _redact_object(fields: Mapping[str, object], depth: int) -> Mapping[str, object]:
     if is_known(fields):
         return fields
-    redacted: dict[str, object] = {}
-    changed = False
-    for key, value in fields.items():
-        role, safe_name = _field(str(key))  # of an object from a program, not from JSON, it can be anything
-        if role is None:
-            safe = _redact(value, depth)
-            if safe_name == key:
-                clean_names.remember(safe_name)
-        elif role is _Role.NAMED and _names_a_secret(fields):
-            safe = _hide(value)
+    redacted: dict[str, object] | None = None
+    for number, (key, value) in enumerate(fields.items()):
+        if key in clean_names:
+            safe_name, safe = key, _redact(value, depth)
         else:
-            safe = _redact_under(role, value, depth)
-        if safe is not value or safe_name != key:
-            changed = True
+            safe_name, safe = _redact_field(key, value, fields, depth)
+        if redacted is None:
+            if safe is value and safe_name == key:
+                continue
+            redacted = dict(islice(fields.items(), number))
         if safe_name in redacted:
             safe_name = _unused(safe_name, redacted)
         redacted[safe_name] = safe
-    return redacted if changed else fields
+    return fields if redacted is None else redacted
+
+
+def _redact_field(key: str, value: object, fields: Mapping[str, object], depth: int) -> tuple[str, object]:
+    """The name and the value without secrets; `fields` is what they stand in."""
+    role, safe_name = _field(str(key))  # of an object from a program, not from JSON, it can be anything
+    if role is None:
+        if safe_name == key:
+            clean_names.remember(safe_name)
+        return safe_name, _redact(value, depth)
+    if role is _Role.NAMED and _names_a_secret(fields):
+        return safe_name, _hide(value)
+    return safe_name, _redact_under(role, value, depth)
 
 
 def _unused(name: str, taken: Mapping[str, object]) -> str:
@@ -160,9 +169,14 @@ def _unused(name: str, taken: Mapping[str, object]) -> str:
 
 def _names_a_secret(fields: Mapping[str, object]) -> bool:
     """Whether a `value` or `result` stands beside a name or expression that speaks of a secret."""
-    namings = [naming for key in _NAMING if isinstance(naming := fields.get(key), str)]
-    # Asked again of what is left of it: JSON that was written anew has none of the escapes that could hide a name.
-    return any(names_a_secret(naming) or names_a_secret(redact_text(naming)) for naming in namings)
+    for key in _NAMING:
+        naming = fields.get(key)
+        if isinstance(naming, str) and naming not in harmless_namings:
+            # Asked again of what is left: JSON that was written anew has none of the escapes that could hide a name.
+            if names_a_secret(naming) or names_a_secret(redact_text(naming)):
+                return True
+            harmless_namings.remember(naming)
+    return False
 
 
 def _redact_list(items: Sequence[object], depth: int) -> object:

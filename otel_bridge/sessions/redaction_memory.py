@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import cast
 
 LONGEST_CHARS = 256
 MOST = 4096
 _DEEPEST = 4
-"""Objects in objects that are looked through; what lies deeper is walked through in the usual way."""
+"""Objects and lists in each other that are looked through; what lies deeper is walked through in the usual way."""
 
 _NO_TEXT = frozenset((int, float, bool, type(None)))
 
@@ -33,17 +33,29 @@ clean_names = CleanTexts()
 """Names that say nothing of their value either."""
 
 
-def is_known(fields: Mapping[str, object], depth: int = 0) -> bool:
+harmless_namings = CleanTexts()
+"""Names and expressions that speak of no secret: the value beside them is not hidden for what they say."""
+
+
+def is_known(fields: Mapping[str, object]) -> bool:
     """Whether every name and text in an object was found clean before: then it needs no walk."""
-    for name, value in fields.items():
-        if name not in clean_names:
-            return False
+    return clean_names.issuperset(fields) and _are_known(fields.values(), 0)
+
+
+def _are_known(values: Iterable[object], depth: int) -> bool:
+    for value in values:
         kind = type(value)
         if kind is str:
             if value not in clean_texts:
                 return False
         elif kind is dict:
-            if depth >= _DEEPEST or not is_known(cast("dict[str, object]", value), depth + 1):
+            inner = cast("dict[str, object]", value)
+            if depth >= _DEEPEST or not clean_names.issuperset(inner) or not _are_known(inner.values(), depth + 1):
+                return False
+        elif kind is list:
+            # Of texts in a list, one can say that the next is a secret.
+            items = cast("list[object]", value)
+            if depth >= _DEEPEST or str in map(type, items) or not _are_known(items, depth + 1):
                 return False
         elif kind not in _NO_TEXT:
             return False
