@@ -35,12 +35,20 @@ class Chain:
         self.newest_order = 0
         self.newest_given_order = 0
         self._forgotten_order = 0
+        self.began_s = float("-inf")
+        """When its first file was found (monotonic)."""
+        self.changed_s = float("-inf")
+        """When the file at the base was found to be another one, or truncated, last (monotonic)."""
 
     def place(self, path: str, handle: Handle, found: FileStat, now_s: float) -> Generation:
         """Add a file as the newest generation, or before those that are newer than it.
 
         The names tell, where both have one; else the times inside. Raises OSError when the file cannot be read.
         """
+        if not self.generations:
+            self.began_s = now_s
+        elif path == self.base:
+            self.changed_s = now_s
         position = len(self.generations)
         while position and self._is_newer(self.generations[position - 1], path, handle):
             position -= 1

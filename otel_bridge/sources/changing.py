@@ -47,7 +47,7 @@ def change(roster: Roster, files: Files, generation: Generation, now_s: float) -
         rest = f"; {missing_bytes} bytes are in neither and are lost" if missing_bytes else ""
         kind = NoticeKind.TRUNCATED if missing_bytes else NoticeKind.COPIED
         roster.say(kind, generation, f"{path} was copied to {copy_path} and truncated{rest}", missing_bytes)
-    generation.grown_s = now_s
+    generation.grown_s = roster.chains[generation.chain].changed_s = now_s
     roster.unsaved[generation.id] = generation
     if path == generation.base:
         roster.add(roster.chains[generation.chain].after(generation, path, handle, found, now_s)).observe(now_s)

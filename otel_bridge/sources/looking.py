@@ -88,7 +88,9 @@ class Looker:
         if now_s - self._expanded_s >= _EXPAND_S:
             self._expanded_s = now_s
             self._scan.expand(self._patterns())
-            self._left_to_others = self._only.but()
+            left = self._only.but()
+            self._open_questions = self._open_questions or left != self._left_to_others
+            self._left_to_others = left
         settle_now = now_s - self._settled_s >= _SETTLE_S
         if self.to_restore and (self._first or settle_now):
             restored = restore(roster, self._files, self.to_restore, self._scan.folders(), now_s)
@@ -209,7 +211,7 @@ class Looker:
         if known is not None or found.key in self._roster.waiting:
             handle.close()
             return None
-        return Candidate(sighting.path, found.key, handle, found, sighting.own, now_s)
+        return Candidate(sighting.path, found.key, handle, found, sighting.own, now_s, early=self._first)
 
     def _begin(self, generation: Generation, started: Started) -> None:
         """Decide where the first file of a new log is begun."""

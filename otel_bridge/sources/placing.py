@@ -14,6 +14,7 @@ from otel_bridge.sources.roster import Candidate, Roster
 from otel_bridge.sources.succession import continues, glimpse
 
 _FRESH_S = 1.0
+"""How long something counts as having just happened."""
 _ALIKE_S = 2.0
 """How long a short file that begins like a known one is given to become different."""
 
@@ -95,21 +96,30 @@ def _chain_of(roster: Roster, candidate: Candidate, beside: dict[str, Candidate]
 def _is_part(candidate: Candidate, chain: Chain, new_base: Candidate | None, now_s: float) -> bool:
     """Whether a file with a rotated name is what lay at the chain's base before.
 
-    It is when it appeared while the base changed hands; else what lies at the base decides by its times. A file that
-    nobody asked for by itself is taken for a part where nothing speaks against it: else it would not be read at all.
+    It is when it appeared while the base changed hands, and is not when it appeared while the base stayed what it was.
+    Where nobody saw that, the contents decide, once for all. A file that nobody asked for by itself is taken for a part
+    where nothing speaks against it: else it would not be read at all.
     """
+    if chain.id in candidate.not_of:
+        return False
     current = chain.generations[-1] if chain.generations else None
-    if (
-        current is not None
-        and (current.path != chain.base or current.links == 0)
-        and now_s - candidate.since_s < _FRESH_S
-    ):
-        return True
+    if current is not None:
+        changed = current.path != chain.base or current.links == 0 or now_s - chain.changed_s < _FRESH_S
+        if changed and now_s - candidate.since_s < _FRESH_S:
+            return True
+        # (A listing can miss a name, so what comes right after the first file may have been there with it.)
+        if not changed and new_base is None and not candidate.early and now_s - chain.began_s >= _FRESH_S:
+            return False
     newer = new_base.handle if new_base is not None else None if current is None else current.handle
     if newer is None:
         return False
     seen = glimpse(newer)
-    return (seen.size_bytes == 0 and not candidate.own) or continues(glimpse(candidate.handle), seen)
+    if seen.size_bytes == 0:
+        return not candidate.own or continues(glimpse(candidate.handle), seen)
+    is_part = continues(glimpse(candidate.handle), seen)
+    if not is_part:
+        candidate.not_of.add(chain.id)
+    return is_part
 
 
 def _judge(roster: Roster, candidate: Candidate, beside: dict[str, Candidate], now_s: float) -> _Kind:

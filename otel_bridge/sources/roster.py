@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from otel_bridge.sources.chain import Chain, chain_id
 from otel_bridge.sources.files import FileKey, Files, FileStat, Handle
@@ -17,7 +17,11 @@ _MAX_PINNED = 16
 
 @dataclass(slots=True)
 class Candidate:
-    """An open file that belongs to no chain yet; since when it waits for more evidence, and whether it did before."""
+    """An open file that belongs to no chain yet; since when it waits for more evidence, and whether it did before.
+
+    `early` is true for what the first look found: it may have been rotated before. `not_of` are the chains that it was
+    found to be no part of.
+    """
 
     path: str
     key: FileKey
@@ -25,7 +29,9 @@ class Candidate:
     found: FileStat
     own: bool
     since_s: float
+    early: bool = False
     waited: bool = False
+    not_of: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
