@@ -8,7 +8,8 @@ from dataclasses import replace
 from otel_bridge.sources.files import FileStat, Handle
 
 GZIP_MAGIC = b"\x1f\x8b"
-_RAW_BYTES = 65_536
+_RAW_BYTES = 4_096
+"""Small, because of what is unpacked at once nothing comes out when there is damage in it."""
 _STEP_BYTES = 1_048_576
 _WINDOW_BITS = 31  # gzip, not zlib, with the largest window
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from otel_bridge.errors import SourceError
+from otel_bridge.sources.chain import rotation_age
 from otel_bridge.sources.files import FileKey, Files, Handle, LocalFiles, NotRegularError, reason
 from otel_bridge.sources.names import is_log, join, rotations, split
 from otel_bridge.sources.packed import GZIP_MAGIC, DamagedGzipError, PackedHandle
@@ -78,16 +79,22 @@ def order_files(paths: Iterable[str]) -> list[FileChain]:
     """
     members = _members(paths)
     logs: dict[str, list[_Member]] = {}
-    newest: dict[str, str] = {}
+    # A log whose newest file was not given stands under the name of the newest that was.
+    stands_for: dict[str, str] = {}
     for member in sorted(members, key=lambda member: (len(member.path), member.path)):
-        base = next((root for root in _roots(member.path) if _is_part(member, root, logs)), member.path)
+        roots = _roots(member.path)
+        bases = [root if root in logs else stands_for.get(root, "") for root in roots]
+        base = next((base for base in bases if base and continues(member.seen, logs[base][0].seen)), member.path)
         logs.setdefault(base, []).append(member)
+        for root in roots:
+            stands_for.setdefault(root, base)
     for base, parts in logs.items():
         parts.sort(key=lambda part: _age(part, base))
-        newest[base] = parts[-1].path
-    chains = [FileChain(newest[base], tuple(part.path for part in parts)) for base, parts in logs.items()]
-    began = {newest[base]: _began_ms(parts[0].seen) for base, parts in logs.items()}
-    return sorted(chains, key=lambda chain: (began[chain.name], chain.name))
+    chains = [
+        (_began_ms(parts[0].seen), FileChain(parts[-1].path, tuple(part.path for part in parts)))
+        for parts in logs.values()
+    ]
+    return [chain for _, chain in sorted(chains, key=lambda found: (found[0], found[1].name))]
 
 
 def _members(paths: Iterable[str]) -> list[_Member]:
@@ -131,21 +138,8 @@ def _roots(path: str) -> Sequence[str]:
     return [join(folder, root) for root, _ in rotations(name)]
 
 
-def _is_part(member: _Member, root: str, logs: dict[str, list[_Member]]) -> bool:
-    """Whether the member can be an older part of the log at `root`, or of a log whose base was not given."""
-    if root in logs:
-        newest = min(logs[root], key=lambda part: _index(part.path, root))
-        return continues(member.seen, newest.seen)
-    return False
-
-
-def _index(path: str, base: str) -> int:
-    folder, name = split(path)
-    return next((index for root, index in rotations(name) if join(folder, root) == base), 0)
-
-
 def _age(part: _Member, base: str) -> tuple[int, int]:
-    return _began_ms(part.seen), -_index(part.path, base)
+    return _began_ms(part.seen), -(rotation_age(part.path, base) or 0)
 
 
 def _began_ms(seen: Glimpse) -> int:
