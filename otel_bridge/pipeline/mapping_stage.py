@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from otel_bridge.entries.dap import DapMessage, DapReader, traced_session
 from otel_bridge.entries.entry import Malformed, Placed
@@ -126,7 +127,7 @@ class MappingStage:
         if log is None:
             return []
         log.changed = True
-        return log.mapping.take_dap(session_id, messages)
+        return log.mapping.take_dap(session_id, messages, Path(chunk.path).parent.name)
 
     def cut(self) -> Cut:
         """What the spans given out so far account for, since the last cut."""

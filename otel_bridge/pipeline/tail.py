@@ -203,7 +203,9 @@ class Tail:
         return mapping.server_gone() if self._quiet_ms(chain, mapping) >= self.idle_timeout_ms else []
 
     def _quiet_ms(self, chain: str, mapping: LogMapping) -> int:
-        return self._now_ms() - GRACE_MS - max(mapping.latest_ms, self._read_ms.get(chain, 0))
+        now_ms = self._now_ms()
+        latest_ms = mapping.latest_ms if mapping.latest_ms <= now_ms else 0  # a clock that was ahead holds up nothing
+        return now_ms - GRACE_MS - max(latest_ms, self._read_ms.get(chain, 0))
 
     def _writers_of(self, chain: str) -> LogWriters:
         return self.writers.setdefault(chain, LogWriters())

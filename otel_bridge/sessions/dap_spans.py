@@ -25,6 +25,9 @@ from otel_bridge.sessions.span import Span, SpanEvent, SpanKind
 
 SETTLED_AFTER_MS = 200
 
+MOST_ENDED = 20_000
+"""Ended calls of a session that are remembered at the most, while one of its traces is read behind another."""
+
 ISSUED_BY = {
     "initialize": frozenset(("start_debugging", "restart_debugging", "attach_to_process", "create_debug_session")),
     "launch": frozenset(("start_debugging", "restart_debugging")),
@@ -95,33 +98,36 @@ class DapSpans:
     options: MappingOptions
     max_ended: int
     ended: list[Interval] = field(default_factory=list)
-    _asked: dict[tuple[str, int], _Request] = field(default_factory=dict)
+    _asked: dict[tuple[str, str, int], _Request] = field(default_factory=dict)
+    """By run, direction and sequence number: each run counts anew, and one may be read beside another."""
     _waiting: list[_Pair] = field(default_factory=list)
-    _output: list[SpanEvent] = field(default_factory=list)
-    _read_ms: int = 0
+    _output: dict[str, list[SpanEvent]] = field(default_factory=dict)
+    _outputs: dict[str, int] = field(default_factory=dict)
+    """How many spans of output there were, by run."""
+    _read_ms: dict[str, int] = field(default_factory=dict)
 
     def call_ended(self, call: OpenCall, end_ns: int) -> None:
         """Notes when a call of the session was in flight."""
         self.ended.append(Interval(call.span.start_ms * 1_000_000, end_ns, call.span.span_id, call.tool, call.key))
-        if not self._read_ms and len(self.ended) > self.max_ended:
+        if len(self.ended) > (MOST_ENDED if self._read_ms else self.max_ended):
             del self.ended[0]
 
-    def take(self, message: DapMessage) -> list[Span]:
-        """Notes a message; gives back output that became final."""
+    def take(self, message: DapMessage, run: str = "") -> list[Span]:
+        """Notes a message of one run of the session; gives back output that became final."""
         payload, kind = message.payload, message.payload.get("type")
-        self._read_ms = max(self._read_ms, message.time_ms)
+        self._read_ms[run] = max(self._read_ms.get(run, 0), message.time_ms)
         seq = payload.get("request_seq" if kind == "response" else "seq")
         if kind == "request" and isinstance(seq, int):
             request = _Request(redact_text(str(payload.get("command"))), seq, message.time_ms, self._arguments(payload))
-            self._asked[message.direction, seq] = request
-            return self._end_output()
+            self._asked[run, message.direction, seq] = request
+            return self._end_output(run)
         if kind == "response" and isinstance(seq, int):
-            asked = self._asked.pop(("in" if message.direction == "out" else "out", seq), None)
+            asked = self._asked.pop((run, "in" if message.direction == "out" else "out", seq), None)
             if asked is not None:
                 self._waiting.append(_Pair(asked, message.time_ms, self._failure(payload), self._body(payload, asked)))
             return []
         if payload.get("event") == "output":
-            return self._add_output(message)
+            return self._add_output(message, run)
         return []
 
     def place(self, open_calls: list[OpenCall], log_ms: int, *, over: bool) -> list[Span]:
@@ -144,7 +150,8 @@ class DapSpans:
         """No more will be read: what was asked and not answered is final too."""
         self._waiting += [_Pair(request, None, None) for request in self._asked.values()]
         self._asked.clear()
-        return [*self.place([], 0, over=True), *self._end_output()]
+        spans = self.place([], 0, over=True)
+        return spans + [span for run in list(self._output) for span in self._end_output(run)]
 
     @property
     def has_waiting(self) -> bool:
@@ -154,7 +161,7 @@ class DapSpans:
     def _forget_calls(self) -> None:
         """No pair that is still to come can lie in a call that ended before all that is unanswered began."""
         begun = [pair.request.start_ms for pair in self._waiting] + [one.start_ms for one in self._asked.values()]
-        needed_ns = min([*begun, self._read_ms]) * 1_000_000
+        needed_ns = min([*begun, *self._read_ms.values()], default=0) * 1_000_000
         self.ended = [call for call in self.ended if call.end_ns >= needed_ns]
 
     def _span(self, pair: _Pair) -> list[Span]:
@@ -162,7 +169,9 @@ class DapSpans:
         start_ns = request.start_ms * 1_000_000
         end_ns = start_ns + SHORTEST_NS if pair.end_ms is None else max(pair.end_ms * 1_000_000, start_ns + SHORTEST_NS)
         opener = canonical_json([request.command, request.seq, request.start_ms]).decode()
-        attributes = AttributeSet({"dap.command": request.command, "dap.seq": request.seq})
+        attributes = AttributeSet()
+        attributes.put("dap.command", request.command, self.options.max_value_bytes)
+        attributes.put("dap.seq", request.seq, self.options.max_value_bytes)
         if pair.end_ms is None:
             attributes[names.OUTCOME] = "unanswered"
         if self.options.capture >= Capture.FULL:
@@ -196,7 +205,7 @@ class DapSpans:
         """What is known so far, as JSON values; everything in it is redacted."""
         return {
             "ended": [[c.start_ns, c.end_ns, f"{c.span_id:016x}", c.tool, c.key] for c in self.ended],
-            "asked": [[direction, *_request_to_json(one)] for (direction, _), one in self._asked.items()],
+            "asked": [[run, direction, *_request_to_json(one)] for (run, direction, _), one in self._asked.items()],
             "waiting": [
                 [
                     _request_to_json(pair.request),
@@ -206,22 +215,24 @@ class DapSpans:
                 ]
                 for pair in self._waiting
             ],
-            "output": [event_to_json(event) for event in self._output],
-            "read_ms": self._read_ms,
+            "output": {run: [event_to_json(event) for event in events] for run, events in self._output.items()},
+            "outputs": dict(self._outputs),
+            "read_ms": dict(self._read_ms),
         }
 
     def restore(self, saved: dict[str, Any]) -> None:
         """Puts back what `to_json` gave. Raises KeyError, TypeError or ValueError for anything else."""
         self.ended = [Interval(start, end, int(span, 16), tool, key) for start, end, span, tool, key in saved["ended"]]
-        for direction, *request in saved["asked"]:
+        for run, direction, *request in saved["asked"]:
             one = _Request(*request)
-            self._asked[direction, one.seq] = one
+            self._asked[run, direction, one.seq] = one
         self._waiting = [
             _Pair(_Request(*request), end_ms, Failure(*failure) if failure else None, body)
             for request, end_ms, failure, body in saved["waiting"]
         ]
-        self._output = [event_from_json(event) for event in saved["output"]]
-        self._read_ms = int(saved["read_ms"])
+        self._output = {run: [event_from_json(event) for event in events] for run, events in saved["output"].items()}
+        self._outputs = {str(run): int(number) for run, number in saved["outputs"].items()}
+        self._read_ms = {str(run): int(time_ms) for run, time_ms in saved["read_ms"].items()}
 
     def _failure(self, payload: Mapping[str, object]) -> Failure | None:
         if payload.get("success") is not False:
@@ -252,22 +263,25 @@ class DapSpans:
             return clip_json(body, self.options.max_value_bytes)
         return clip_json(redact(body), self.options.max_value_bytes)
 
-    def _add_output(self, message: DapMessage) -> list[Span]:
+    def _add_output(self, message: DapMessage, run: str) -> list[Span]:
         body = message.payload.get("body")
         said = body if isinstance(body, dict) else {}
         if said.get("category") == "telemetry":  # the adapter about itself, not the program's output
             return []
         fields = {name: said[name] for name in ("category", "output") if name in said}
         entry = Entry("debug:output", "", message.time_ms, {name: redact(value) for name, value in fields.items()})
-        self._output.append(names.event_of(entry, self.options))
-        return self._end_output() if len(self._output) >= self.options.max_events else []
+        events = self._output.setdefault(run, [])
+        events.append(names.event_of(entry, self.options))
+        return self._end_output(run) if len(events) >= self.options.max_events else []
 
-    def _end_output(self) -> list[Span]:
+    def _end_output(self, run: str) -> list[Span]:
         """What the program wrote between two requests, as a span of its own: its calls may have been sent long ago."""
-        if not self._output:
+        events = self._output.pop(run, [])
+        if not events:
             return []
-        events, self._output = self._output, []
-        span_id = derived_span_id(self.root_id, "output", str(events[0].time_ns), str(len(events)))
+        number = self._outputs.get(run, 0)
+        self._outputs[run] = number + 1
+        span_id = derived_span_id(self.root_id, "output", str(events[0].time_ns), str(number))
         return [events_span(self.trace_id, span_id, self.root_id, self.common, events, self.root_ns)]
 
 

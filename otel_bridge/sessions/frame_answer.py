@@ -17,8 +17,10 @@ from otel_bridge.sessions.span import AttributeValue
 Object = Mapping[str, object]
 
 
-def answer_of(message: Object, end_ns: int, tool: str, options: MappingOptions, *, is_debugger: bool) -> Answer:
-    """The answer of a JSON-RPC response to a `tools/call` of this tool.
+def answer_of(
+    message: Object, end_ns: int, tool: str, options: MappingOptions, *, is_debugger: bool, asked: Object
+) -> Answer:
+    """The answer of a JSON-RPC response to a `tools/call` of this tool; `asked` are what of its arguments names things.
 
     `error.type` is the JSON-RPC code, or `tool_error` (semantic conventions for MCP); mcp-debugger says by `success` in
     its payload what it does not say by `isError`.
@@ -41,8 +43,21 @@ def answer_of(message: Object, end_ns: int, tool: str, options: MappingOptions, 
     created = fields.get("sessionId") if tool == CREATE else None
     attributes: dict[str, AttributeValue] = {}
     if options.capture >= Capture.FULL:
-        attributes[names.RESULT] = clip_json(redact(payload), options.max_value_bytes)
+        attributes[names.RESULT] = clip_json(redacted_beside(asked, payload), options.max_value_bytes)
     return Answer(end_ns, why, attributes, created if isinstance(created, str) and created else None)
+
+
+NAMING = ("expression", "name")
+"""Arguments that tell what a result is the value of."""
+
+
+def redacted_beside(asked: Object, payload: object) -> object:
+    """A result, redacted knowing what was asked for: a value is hidden for its name, which only the question has."""
+    if not isinstance(payload, Mapping):
+        return redact(payload)
+    asking = {name: asked[name] for name in NAMING if name in asked and name not in payload}
+    redacted = redact({**asking, **payload})
+    return {name: value for name, value in redacted.items() if name not in asking} if isinstance(redacted, dict) else {}
 
 
 def _payload(result: Object) -> object:

@@ -203,9 +203,9 @@ class FrameMapping(LogMapping):
 
     # DAP traces
 
-    def take_dap(self, session_id: str, messages: Iterable[DapMessage]) -> list[Span]:
+    def take_dap(self, session_id: str, messages: Iterable[DapMessage], run: str = "") -> list[Span]:
         """As of any log; what is below a call that joined its caller's trace is there too."""
-        return self._callers.with_parents(super().take_dap(session_id, messages))
+        return self._callers.with_parents(super().take_dap(session_id, messages, run))
 
     def place_dap(self) -> list[Span]:
         """As of any log."""

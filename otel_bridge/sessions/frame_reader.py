@@ -17,7 +17,7 @@ from otel_bridge.sessions import attributes as names
 from otel_bridge.sessions.attributes import AttributeSet, Capture, MappingOptions
 from otel_bridge.sessions.calls import CREATE
 from otel_bridge.sessions.clip import clip_json
-from otel_bridge.sessions.frame_answer import answer_of
+from otel_bridge.sessions.frame_answer import NAMING, answer_of
 from otel_bridge.sessions.frame_call import Answer, FrameCall, SessionRequest
 from otel_bridge.sessions.ids import canonical_json
 from otel_bridge.sessions.redaction import redact, redact_text
@@ -46,6 +46,8 @@ class FrameReader:
         self._options = options
         self._is_debugger = is_debugger
         self._in_flight: dict[str, FrameCall] = {}
+        self._named: dict[str, Object] = {}
+        """What the arguments of the calls in flight name, redacted: it tells what their results are."""
         self._initialize: str | None = None
         self._peers: dict[str, object] = {}
         self.server_name = ""
@@ -88,7 +90,9 @@ class FrameReader:
         if key is None:
             return  # a notification: it has no answer, and is no call
         if len(self._in_flight) >= MAX_IN_FLIGHT:
-            oldest = self._in_flight.pop(next(iter(self._in_flight)))
+            oldest_key = next(iter(self._in_flight))
+            oldest = self._in_flight.pop(oldest_key)
+            self._named.pop(oldest_key, None)
             oldest.answer = Answer(oldest.start_ns, outcome="unanswered")
             yield oldest
         params = _object(message.get("params"))
@@ -110,6 +114,7 @@ class FrameReader:
             caller=trace_context(meta),
         )
         self._in_flight[key] = call
+        self._named[key] = {name: value for name, value in _object(request).items() if name in NAMING}
         yield call
 
     def _opener(self, frame: Frame, place: int) -> bytes:
@@ -145,11 +150,14 @@ class FrameReader:
         if not self.server_name:
             self._note_server(_object(result.get("_meta")).get(f"{_META}serverInfo"))
         call = self._in_flight.pop(key, None) if key is not None else None
+        asked = self._named.pop(key, {}) if key is not None else {}
         if call is None:
             self.unmatched += 1
             return
         if call.answer is None:
-            answer = answer_of(message, frame.time_ns, call.tool, self._options, is_debugger=self._is_debugger)
+            answer = answer_of(
+                message, frame.time_ns, call.tool, self._options, is_debugger=self._is_debugger, asked=asked
+            )
             call.answer = answer
             yield call
 

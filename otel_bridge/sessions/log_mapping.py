@@ -287,12 +287,12 @@ class LogMapping:
         if self.dap_calls_kept or session.session_id in self.dap:
             session.dap = self.dap.setdefault(session.session_id, session.dap_spans(self.dap_calls_kept))
 
-    def take_dap(self, session_id: str, messages: Iterable[DapMessage]) -> list[Span]:
-        """The spans that messages of a session's DAP trace made final; of a session that this log knows."""
+    def take_dap(self, session_id: str, messages: Iterable[DapMessage], run: str = "") -> list[Span]:
+        """The spans that messages of one run of a session's DAP trace made final; of a session that this log knows."""
         dap = self.dap.get(session_id)
         if dap is None:
             return []
-        spans = [span for message in messages for span in dap.take(message)]
+        spans = [span for message in messages for span in dap.take(message, run)]
         return spans + self._place_dap(session_id, dap)
 
     def place_dap(self) -> list[Span]:

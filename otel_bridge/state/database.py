@@ -75,14 +75,19 @@ def open_database(path: Path) -> sqlite3.Connection:
         connection.execute(f"PRAGMA journal_size_limit = {_MAX_WAL_PAGES * 4096}")
     except sqlite3.Error as error:
         raise failed("open", path, error) from error
+    except ValueError as error:
+        raise torn(path, f"a name in it cannot be read: {error}") from error
     return connection
 
 
 def connect(path: Path, mode: str) -> sqlite3.Connection:
     """A connection without implicit transactions; `mode` is `ro` or `rw`. Raises sqlite3.Error."""
-    return sqlite3.connect(
+    connection = sqlite3.connect(
         f"{path.as_uri()}?mode={mode}", uri=True, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
     )
+    # SQLite's own error for text that is damaged has no code, and shows the text.
+    connection.text_factory = bytes.decode
+    return connection
 
 
 def check(connection: sqlite3.Connection, path: Path, *, thoroughly: bool = True) -> None:

@@ -159,7 +159,7 @@ class RunTail(Tail):
                     self.announcer.malformed(item)
                 else:
                     messages.append(item)
-            spans += self.stage.mapping.take_dap(session_id, messages)
+            spans += self.stage.mapping.take_dap(session_id, messages, Path(path).parent.name)
         return spans
 
     def say(self) -> None:

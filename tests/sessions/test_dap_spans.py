@@ -113,6 +113,60 @@ def test_no_body_is_sent_below_full() -> None:
     assert [span.span_id for span in metadata] == [span.span_id for span in default] == [span.span_id for span in full]
 
 
+def message(at_ms: int, direction: str, **payload: object) -> DapMessage:
+    """A message by hand, after the recording's session was created."""
+    return DapMessage(1_796_071_986_000 + at_ms, direction, payload)
+
+
+def hand_traced(messages_of_runs: list[tuple[str, DapMessage]], capture: Capture = Capture.FULL) -> list[Span]:
+    """The DAP spans and output of messages by hand, each of a named run, in the session of a recording."""
+    session_id = "806a0589-7b86-490d-9928-679ab71012c1"
+    mapping = LogMapping(MappingOptions(capture=capture))
+    mapping.dap_calls_kept = 1_000
+    mapping.take(ITEMS["happy"])
+    spans = [span for run, one in messages_of_runs for span in mapping.take_dap(session_id, [one], run)]
+    return spans + mapping.close_dap([session_id])
+
+
+def test_a_result_is_redacted_by_what_was_asked_for() -> None:
+    """Only the request tells that the value is a secret."""
+    spans = hand_traced(
+        [
+            ("", message(0, "out", type="request", seq=1, command="evaluate", arguments={"expression": "password"})),
+            ("", message(1, "in", type="response", request_seq=1, success=True, body={"result": "'hunter2'"})),
+            ("", message(2, "out", type="request", seq=2, command="setVariable", arguments={"name": "api_key"})),
+            ("", message(3, "in", type="response", request_seq=2, success=True, body={"value": "'hunter2'"})),
+        ]
+    )
+
+    assert [span.name for span in spans] == ["dap evaluate", "dap setVariable"]
+    assert "hunter2" not in repr(spans)
+
+
+def test_output_of_one_millisecond_is_told_apart() -> None:
+    """Each span of output has an id of its own, and carries all of its events."""
+    flood = [
+        ("", message(0, "in", type="event", event="output", body={"category": "stdout", "output": str(number)}))
+        for number in range(300)
+    ]
+    spans = hand_traced(flood)
+
+    assert len({span.span_id for span in spans}) == len(spans) == 3
+    assert sum(len(span.events) for span in spans) == 300
+
+
+def test_runs_of_one_session_keep_their_requests_apart() -> None:
+    """Each run counts its requests anew, and one may be read beside the other."""
+    first, second = (
+        message(at_ms, "out", type="request", seq=5, command="launch", arguments={}) for at_ms in (0, 1_000)
+    )
+    answer = message(1_200, "in", type="response", request_seq=5, success=True)
+    spans = hand_traced([("run-1", first), ("run-2", second), ("run-2", answer)])
+
+    told = sorted((span.end_ns - span.start_ns, span.attributes.get("otel_bridge.outcome")) for span in spans)
+    assert told == [(1_000, "unanswered"), (200_000_000, None)]
+
+
 @pytest.mark.parametrize("name", ["happy", "concurrent", "kill9", "output"])
 @given(data=st.data())
 @settings(max_examples=10, deadline=None, phases=(Phase.explicit, Phase.generate, Phase.shrink))

@@ -257,3 +257,15 @@ def test_copy_with_a_torn_journal_loads_to_a_prefix_of_the_commits(
     assert found in states(commits)
     if cut == 1:
         assert found == states(commits)[-1]
+
+
+def test_damaged_text_is_named_as_damage_and_not_shown(tmp_path: Path) -> None:
+    """SQLite's own error for text that is no text has no code, and quotes the text."""
+    with StateStore.open(tmp_path) as store:
+        store.commit(Commit(checkpoints={"log#1": {"chain": "log", "path": "/secret-place"}}))
+    path = tmp_path / DATABASE
+    path.write_bytes(path.read_bytes().replace(b"/secret-place", b"/secret\xff\xfeplace"))
+
+    with pytest.raises(StateError, match="is damaged") as raised, StateStore.open(tmp_path) as store:
+        store.load()
+    assert "secret" not in str(raised.value).replace(str(tmp_path), "")

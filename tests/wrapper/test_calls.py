@@ -205,6 +205,20 @@ def test_results_are_sent_at_full_only_and_redacted() -> None:
     assert "gen_ai.tool.call.result" not in sparing.spans[0].attributes
 
 
+def test_a_result_is_redacted_by_what_was_asked_for() -> None:
+    """Only the arguments tell that the value is a secret."""
+    talk = Conversation(Capture.FULL)
+    talk.ask(1, "x", {"expression": "password"})
+    talk.reply(1, '{"success": true, "result": "\'hunter2\'"}')
+    talk.ask(2, "x", {"name": "DB_PASSWORD"})
+    talk.reply(2, '{"value": "hunter2"}')
+
+    assert [span.attributes["gen_ai.tool.call.result"] for span in talk.spans] == [
+        '{"success":true,"result":"<redacted>"}',
+        '{"value":"<redacted>"}',
+    ]
+
+
 def test_a_call_without_answer_ends_with_the_server() -> None:
     """No proof of failure."""
     talk = Conversation()
