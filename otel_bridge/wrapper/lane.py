@@ -43,7 +43,7 @@ class Lane:
         return self.source < 0 and self.target < 0
 
     def read(self) -> bytes:
-        """Read once from a source that is ready; empty at its end, which closes it."""
+        """Read once from a source that is ready, for `write` to pass on; empty at its end, which closes it."""
         try:
             data = os.read(self.source, READ_BYTES)
         except BlockingIOError:
@@ -52,7 +52,6 @@ class Lane:
             data = b""
         if data:
             self._pending = memoryview(data)
-            self.write()
         else:
             self.close_source()
         return data

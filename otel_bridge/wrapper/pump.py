@@ -82,7 +82,9 @@ class Pump:
             if ready.get(lane.source, 0) and not lane.is_pending:
                 data = lane.read()
                 if data:
+                    # Before it is written: nobody at the other end can have seen it earlier.
                     moved.append((lane.direction, data, time.time_ns()))
+                    lane.write()
                     self._moved_s = time.monotonic()
         for direction, data, time_ns in moved:
             for frame in self._cutters[direction].feed(data, time_ns):

@@ -35,7 +35,8 @@ class DebugClient:
 
     `calls` is the client's own record, in the order of sending. Without `log_file` the server logs where it does by
     default, `default_log_folder`: it then runs from a copy of its package in `folder`. `folder` also gets its stderr.
-    `wrapped` may put another program before the server's command; `pid` is then that program's.
+    `wrapped` may put another program before the server's command; `pid` is then that program's. `last` is called when
+    the connection is closed, before what is left of the processes is killed.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class DebugClient:
         log_level: str = "info",
         env: Mapping[str, str] | None = None,
         wrapped: Callable[[list[str]], list[str]] = lambda command: command,
+        last: Callable[[], object] = lambda: None,
     ) -> None:
         self.folder = folder
         self.log_file = log_file
@@ -53,6 +55,7 @@ class DebugClient:
         self.pid = 0
         self.default_log_folder = folder / "node_modules" / "@debugmcp" / "logs"
         self._cli, self._log_level, self._wrapped = part("server"), log_level, wrapped
+        self._last = last
         # Whatever the server starts inherits this, and is found by it at the end.
         self._env = {**(env or {}), **marked(folder)}
         self._open = ExitStack()
@@ -64,6 +67,7 @@ class DebugClient:
         with ExitStack() as opening:
             # A killed server leaves its adapters and programs, in process groups of their own.
             opening.callback(end_marked, self.folder)
+            opening.callback(self._last)
             self._portal = opening.enter_context(start_blocking_portal())
             self._session = opening.enter_context(self._portal.wrap_async_context_manager(self._connected()))
             self._open = opening.pop_all()

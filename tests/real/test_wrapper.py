@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,13 @@ from tests.real.bridge import COMMAND
 from tests.real.debug_client import FACT, FACT_RETURN, DebugClient
 from tests.real.jaeger import Jaeger
 from tests.real.parts import part
+from tests.real.program import marked
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.real("server")
 
 PROGRAMS = Path(__file__).parent / "programs"
+PUMP, WORKER, SERVER = b"\0run\0--endpoint\0", b"otel_bridge.wrapper.worker", b"cli.mjs\0stdio\0"
 TEE = (sys.executable, str(PROGRAMS / "tee.py"))
 
 
@@ -41,20 +43,53 @@ def wrapped(endpoint: str, state: Path, *options: str) -> Callable[[list[str]], 
     return lambda command: [*words, *command]
 
 
-def debug(client: DebugClient) -> str:
+def behind(
+    folder: Path,
+    endpoint: str,
+    state: Path,
+    *options: str,
+    log_file: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> DebugClient:
+    """A client whose server is behind the wrapper; its worker may end by itself."""
+    return DebugClient(
+        folder,
+        log_file=log_file,
+        env=env,
+        wrapped=wrapped(endpoint, state, *options),
+        last=lambda: wait_until(lambda: find(folder, WORKER) is None, "the worker has ended"),
+    )
+
+
+def find(folder: Path, what: bytes) -> int | None:
+    """The pid of a process that a client in this folder started; of the server, not the wrapper around it."""
+    ((name, value),) = marked(folder).items()
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (entry / "cmdline").read_bytes()
+            if what not in command or (what is SERVER and PUMP in command):
+                continue
+            if f"{name}={value}".encode() in (entry / "environ").read_bytes().split(b"\0"):
+                return int(entry.name)
+        except (OSError, ValueError):
+            continue
+    return None
+
+
+def debug(agent: DebugClient) -> str:
     """What an agent does: breakpoints, steps, values, mistakes, three evaluations at once. Returns the session id."""
-    session_id = client.run_to_breakpoint("wrapped")
-    client.call("set_breakpoint", sessionId=session_id, file=str(FACT), line=FACT_RETURN, condition="n == 2")
-    client.call("evaluate_expression", sessionId=session_id, expression="nope + 1")
-    client.gather(
+    session_id = agent.run_to_breakpoint("wrapped")
+    agent.call("set_breakpoint", sessionId=session_id, file=str(FACT), line=FACT_RETURN, condition="n == 2")
+    agent.call("evaluate_expression", sessionId=session_id, expression="nope + 1")
+    agent.gather(
         ("evaluate_expression", {"sessionId": session_id, "expression": f"{number} * 2"}) for number in range(3)
     )
-    client.call("step_over", sessionId=session_id)
-    client.wait_paused(session_id)
-    client.call("no_such_tool", sessionId=session_id)
-    client.call("list_debug_sessions")
-    client.call("get_stack_trace", sessionId="00000000-dead-beef-0000-000000000000")
-    client.call("close_debug_session", sessionId=session_id)
+    agent.call("step_over", sessionId=session_id)
+    agent.wait_paused(session_id)
+    agent.call("no_such_tool", sessionId=session_id)
+    agent.call("list_debug_sessions")
+    agent.call("get_stack_trace", sessionId="00000000-dead-beef-0000-000000000000")
+    agent.call("close_debug_session", sessionId=session_id)
     return session_id
 
 
@@ -69,26 +104,27 @@ def has_lifetime(receiver: Receiver) -> bool:
 
 
 def check_record(spans: list[Span], calls: list[Call]) -> None:
-    """Every call is one span with the client's end and outcome, and there is no other."""
+    """Every call is one span within the client's, with its outcome, and there is no other."""
     matches, more = match(calls, call_spans(spans))
 
     assert more == []
     for found in matches:
         assert found.span is not None, found.call
-        assert found.end_error_ms is None or found.end_error_ms < 50
+        # The pump is between the client's two looks at the same clock.
+        assert found.call.start_ms <= found.span.start_ms
+        assert found.call.end_ms is None or found.span.unanswered or found.span.end_ms <= found.call.end_ms
         assert found.span.failed == (bool(found.call.error) or found.call.success is False)
 
 
 def test_spans_equal_the_clients_record(receiver: Receiver, tmp_path: Path) -> None:
     """Each call once, with states and events from the log; nothing is left behind when all is delivered."""
     state = tmp_path / "state"
-    with DebugClient(tmp_path / "server", log_file=None, wrapped=wrapped(receiver.endpoint, state)) as client:
-        session_id = debug(client)
-        receiver.wait_for(has_lifetime)
+    with behind(tmp_path / "server", receiver.endpoint, state) as agent:
+        session_id = debug(agent)
     wait_until(lambda: not list(state.glob("runs/*")), "the run's folder is removed")
 
     spans = receiver.spans
-    check_record(spans, client.calls)
+    check_record(spans, agent.calls)
     trace = [span for span in spans if span.trace_id == trace_id_of_session(session_id)]
     assert {"debuggee initializing", "debuggee paused", "debuggee running"} <= {span.name for span in trace}
     (breakpoint_set, *_) = named(trace, "tools/call set_breakpoint")
@@ -100,7 +136,7 @@ def test_spans_equal_the_clients_record(receiver: Receiver, tmp_path: Path) -> N
     assert create.attributes["mcp.protocol.version"]
     assert create.attributes["mcp.client.name"] == "mcp"
     (lifetime,) = named(trace, "debug_session lifetime")
-    in_session = [call for call in client.calls if session_id in (call.session_id, call.created_session_id)]
+    in_session = [call for call in agent.calls if session_id in (call.session_id, call.created_session_id)]
     assert lifetime.attributes["debug.session.calls"] == len(in_session)
     assert len(receiver.arrived) == len(spans)
 
@@ -108,9 +144,8 @@ def test_spans_equal_the_clients_record(receiver: Receiver, tmp_path: Path) -> N
 def test_dap_spans_are_below_their_calls(receiver: Receiver, tmp_path: Path) -> None:
     """Within the span of the call's frames, before the folder with the trace goes."""
     state = tmp_path / "state"
-    prefix = wrapped(receiver.endpoint, state)
-    with DebugClient(tmp_path / "server", log_file=None, wrapped=prefix, env={"DAP_TRACE": "1"}) as client:
-        session_id = debug(client)
+    with behind(tmp_path / "server", receiver.endpoint, state, env={"DAP_TRACE": "1"}) as agent:
+        session_id = debug(agent)
     wait_until(lambda: not list(state.glob("runs/*")), "the run's folder is removed")
 
     trace = [span for span in receiver.spans if span.trace_id == trace_id_of_session(session_id)]
@@ -127,9 +162,8 @@ def test_dap_spans_are_below_their_calls(receiver: Receiver, tmp_path: Path) -> 
 def test_jaeger_has_nothing_against_it(jaeger: Jaeger, tmp_path: Path) -> None:
     """No broken parent, no doubled id, no clock to adjust."""
     state = tmp_path / "state"
-    prefix = wrapped(jaeger.http_endpoint, state)
-    with DebugClient(tmp_path / "server", log_file=None, wrapped=prefix, env={"DAP_TRACE": "1"}) as client:
-        session_id = debug(client)
+    with behind(tmp_path / "server", jaeger.http_endpoint, state, env={"DAP_TRACE": "1"}) as agent:
+        session_id = debug(agent)
     wait_until(lambda: not list(state.glob("runs/*")), "all is delivered")
     trace_id = f"{trace_id_of_session(session_id):032x}"
     spans = jaeger.wait_for(
@@ -148,8 +182,8 @@ def test_bytes_are_equal_before_and_behind_the_pump(receiver: Receiver, tmp_path
         tmp_path / "server",
         log_file=None,
         wrapped=lambda command: [*TEE, str(outer), *prefix([*TEE, str(inner), *command])],
-    ) as client:
-        debug(client)
+    ) as agent:
+        debug(agent)
 
     for way in ("in", "out"):
         assert (outer / way).read_bytes() == (inner / way).read_bytes()
@@ -202,12 +236,11 @@ def test_a_log_file_that_the_user_chose_is_followed_and_kept(receiver: Receiver,
     old = {"timestamp": 1_700_000_000_000, "message": "session:created", "sessionId": "old", "sessionName": "old"}
     log.write_text(json.dumps(old) + "\n")
     state = tmp_path / "state"
-    with DebugClient(tmp_path / "server", log_file=log, wrapped=wrapped(receiver.endpoint, state)) as client:
-        session_id = client.create_session("mine")
-        client.call("close_debug_session", sessionId=session_id)
-        receiver.wait_for(has_lifetime)
+    with behind(tmp_path / "server", receiver.endpoint, state, log_file=log) as agent:
+        session_id = agent.create_session("mine")
+        agent.call("close_debug_session", sessionId=session_id)
     wait_until(lambda: not list(state.glob("runs/*")), "the run's folder is removed")
 
     assert log.read_text().count("session:created") == 2
     assert {span.trace_id for span in receiver.spans} == {trace_id_of_session(session_id)}
-    check_record(receiver.spans, client.calls)
+    check_record(receiver.spans, agent.calls)

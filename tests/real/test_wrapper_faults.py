@@ -18,12 +18,10 @@ from tests.matching import call_spans, match
 from tests.real.bridge import TailProcess
 from tests.real.debug_client import DebugClient
 from tests.real.ports import reserve_port
-from tests.real.test_wrapper import check_record, has_lifetime, named, wrapped
+from tests.real.test_wrapper import PUMP, SERVER, WORKER, behind, check_record, find, has_lifetime, named, wrapped
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.real("server")
-
-PUMP, WORKER, SERVER = b"\0run\0--endpoint\0", b"otel_bridge.wrapper.worker", b"cli.mjs\0stdio\0"
 
 
 @pytest.fixture
@@ -33,26 +31,21 @@ def receiver() -> Iterator[Receiver]:
         yield backend
 
 
-def find(folder: Path, what: bytes) -> int | None:
-    """The pid of a process that a client in this folder started; of the server, not the shell around it."""
-    mark = f"OTEL_BRIDGE_TEST_FOLDER={folder}".encode()
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            command = (entry / "cmdline").read_bytes()
-            if what not in command or (what is SERVER and PUMP in command):
-                continue
-            if mark in (entry / "environ").read_bytes().split(b"\0"):
-                return int(entry.name)
-        except (OSError, ValueError):
-            continue
-    return None
-
-
 def kill(folder: Path, what: bytes) -> None:
     """SIGKILL; returns when it is gone."""
     pid = wait_until(lambda: find(folder, what), f"{what!r} runs")
     os.kill(pid, signal.SIGKILL)
     wait_until(lambda: find(folder, what) != pid, f"{what!r} is gone")
+
+
+def wait_until_logged(log: Path, client: DebugClient) -> None:
+    """The server loses the end of its log when it exits at once: until all answers are there."""
+    answered = [call for call in client.calls if call.end_ms is not None]
+
+    def count() -> int:
+        return sum(log.read_text().count(f'"message":"tool:{kind}"') for kind in ("response", "error"))
+
+    wait_until(lambda: count() >= len(answered), "the log tells of every answer")
 
 
 def next_run(endpoint: str, state: Path) -> str:
@@ -81,10 +74,11 @@ def check_answered(receiver: Receiver, calls: list[Call]) -> None:
 def test_the_servers_death_ends_its_sessions(receiver: Receiver, tmp_path: Path) -> None:
     """At once, with the call in flight."""
     folder, state = tmp_path / "server", tmp_path / "state"
-    with DebugClient(folder, log_file=None, wrapped=wrapped(receiver.endpoint, state)) as client:
+    with behind(folder, receiver.endpoint, state) as client:
         session_id = client.run_to_breakpoint("killed")
         in_flight = client.start("evaluate_expression", sessionId=session_id, expression="__import__('time').sleep(60)")
-        wait_until(lambda: find(folder, SERVER), "the server runs")
+        log = next(state.glob("runs/*/server.log"))
+        wait_until(lambda: '"tool":"evaluate_expression"' in log.read_text(), "the call is logged")
         kill(folder, SERVER)
         in_flight.result()
         wait_until(lambda: not client.alive, "the wrapper ends with its server")
@@ -101,7 +95,7 @@ def test_the_servers_death_ends_its_sessions(receiver: Receiver, tmp_path: Path)
 def test_the_wrappers_death_loses_nothing(receiver: Receiver, tmp_path: Path) -> None:
     """The server's input ends with it, and so does the server; the worker delivers what it has."""
     folder, state = tmp_path / "server", tmp_path / "state"
-    with DebugClient(folder, log_file=None, wrapped=wrapped(receiver.endpoint, state)) as client:
+    with behind(folder, receiver.endpoint, state) as client:
         session_id = client.run_to_breakpoint("orphaned")
         kill(folder, PUMP)
         wait_until(lambda: find(folder, SERVER) is None, "the server has ended")
@@ -114,7 +108,7 @@ def test_the_wrappers_death_loses_nothing(receiver: Receiver, tmp_path: Path) ->
 def test_the_workers_death_stops_nothing_and_the_next_run_delivers_the_rest(receiver: Receiver, tmp_path: Path) -> None:
     """From the log, as `tail` would; what was delivered before is not delivered again."""
     folder, state = tmp_path / "server", tmp_path / "state"
-    with DebugClient(folder, log_file=None, wrapped=wrapped(receiver.endpoint, state)) as client:
+    with behind(folder, receiver.endpoint, state) as client:
         session_id = client.create_session("goes on")
         client.call("list_debug_sessions")
         receiver.wait_for(lambda r: len(named(r.spans, "tools/call list_debug_sessions")) == 1)
@@ -122,6 +116,7 @@ def test_the_workers_death_stops_nothing_and_the_next_run_delivers_the_rest(rece
         for _ in range(3):
             client.call("list_debug_sessions")
         client.call("close_debug_session", sessionId=session_id)
+        wait_until_logged(next(state.glob("runs/*/server.log")), client)
     assert "the exporting process has failed" in (folder / "server.stderr").read_text()
     assert len(runs(state)) == 1
     assert len(call_spans(receiver.spans)) == 2
@@ -137,7 +132,7 @@ def test_the_workers_death_stops_nothing_and_the_next_run_delivers_the_rest(rece
 def test_everything_is_killed_and_the_next_run_delivers_the_rest(receiver: Receiver, tmp_path: Path) -> None:
     """Also the call that was in flight; and only one later run does it."""
     folder, state = tmp_path / "server", tmp_path / "state"
-    with DebugClient(folder, log_file=None, wrapped=wrapped(receiver.endpoint, state)) as client:
+    with behind(folder, receiver.endpoint, state) as client:
         session_id = client.run_to_breakpoint("killed")
         in_flight = client.start("evaluate_expression", sessionId=session_id, expression="__import__('time').sleep(60)")
         log = next(state.glob("runs/*/server.log"))
@@ -160,9 +155,10 @@ def test_a_backend_that_is_away_gets_it_from_the_next_run(tmp_path: Path) -> Non
     """Nothing is lost, and the client was not held up."""
     folder, state = tmp_path / "server", tmp_path / "state"
     port = reserve_port()
-    with DebugClient(folder, log_file=None, wrapped=wrapped(f"http://127.0.0.1:{port}", state)) as client:
+    with behind(folder, f"http://127.0.0.1:{port}", state) as client:
         session_id = client.create_session("unseen")
         client.call("close_debug_session", sessionId=session_id)
+        wait_until_logged(next(state.glob("runs/*/server.log")), client)
     assert len(runs(state)) == 1
 
     with Receiver(port=port) as receiver:
@@ -174,10 +170,9 @@ def test_a_backend_that_is_away_gets_it_from_the_next_run(tmp_path: Path) -> Non
 def test_two_runs_at_once(receiver: Receiver, tmp_path: Path) -> None:
     """Each has state of its own."""
     state = tmp_path / "state"
-    prefix = wrapped(receiver.endpoint, state)
     with (
-        DebugClient(tmp_path / "one", log_file=None, wrapped=prefix) as one,
-        DebugClient(tmp_path / "two", log_file=None, wrapped=prefix) as two,
+        behind(tmp_path / "one", receiver.endpoint, state) as one,
+        behind(tmp_path / "two", receiver.endpoint, state) as two,
     ):
         ids = {client.create_session("at once") for client in (one, two)}
         assert len(runs(state)) == 2
@@ -193,17 +188,17 @@ def test_two_runs_at_once(receiver: Receiver, tmp_path: Path) -> None:
 def test_a_log_file_of_the_users_is_gone_on_with_where_a_killed_run_stopped(receiver: Receiver, tmp_path: Path) -> None:
     """By the next run with that file, while its own server writes to it: nothing twice, nothing missing."""
     log, state = tmp_path / "mine.log", tmp_path / "state"
-    prefix = wrapped(receiver.endpoint, state)
-    with DebugClient(tmp_path / "one", log_file=log, wrapped=prefix) as one:
+    with behind(tmp_path / "one", receiver.endpoint, state, log_file=log) as one:
         first = one.create_session("killed")
         kill(tmp_path / "one", WORKER)
         one.call("list_debug_sessions")
         one.call("get_stack_trace", sessionId=first)
+        wait_until_logged(log, one)
     assert len(runs(state)) == 1
-    with DebugClient(tmp_path / "two", log_file=log, wrapped=prefix) as two:
+    with behind(tmp_path / "two", receiver.endpoint, state, log_file=log) as two:
         second = two.create_session("lives")
         two.call("close_debug_session", sessionId=second)
-        receiver.wait_for(lambda r: has_trace(r, first) and has_trace(r, second))
+        receiver.wait_for(lambda r: has_trace(r, first) and has_trace(r, second), 30)
     wait_until(lambda: not runs(state), "both are done")
 
     check_answered(receiver, [*one.calls, *two.calls])
@@ -214,10 +209,11 @@ def test_a_log_file_of_the_users_is_gone_on_with_where_a_killed_run_stopped(rece
 def test_two_runs_take_up_what_is_left_once(receiver: Receiver, tmp_path: Path) -> None:
     """Whoever comes first does it, and no span is sent twice."""
     folder, state = tmp_path / "server", tmp_path / "state"
-    with DebugClient(folder, log_file=None, wrapped=wrapped(receiver.endpoint, state)) as client:
+    with behind(folder, receiver.endpoint, state) as client:
         client.create_session("left")
         kill(folder, WORKER)
         client.call("list_debug_sessions")
+        wait_until_logged(next(state.glob("runs/*/server.log")), client)
     sent = len(receiver.arrived)
 
     with ThreadPoolExecutor(2) as pool:
@@ -231,7 +227,7 @@ def test_two_runs_take_up_what_is_left_once(receiver: Receiver, tmp_path: Path) 
 def test_a_client_that_terminates_the_server(receiver: Receiver, tmp_path: Path) -> None:
     """As clients do with a server that does not end by itself: the signal reaches it, and all is delivered."""
     folder, state = tmp_path / "server", tmp_path / "state"
-    with DebugClient(folder, log_file=None, wrapped=wrapped(receiver.endpoint, state)) as client:
+    with behind(folder, receiver.endpoint, state) as client:
         session_id = client.run_to_breakpoint("terminated")
         client.signal(signal.SIGTERM)
         wait_until(lambda: find(folder, SERVER) is None, "the server has ended")
@@ -248,20 +244,17 @@ def test_a_tail_of_the_default_places_leaves_a_runs_log_alone(
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     with (
         Receiver() as tails,
-        DebugClient(
-            tmp_path / "one",
-            log_file=None,
-            wrapped=wrapped(receiver.endpoint, tmp_path / "state"),
-            env={"XDG_RUNTIME_DIR": str(tmp_path)},
-        ) as behind,
+        behind(
+            tmp_path / "one", receiver.endpoint, tmp_path / "state", env={"XDG_RUNTIME_DIR": str(tmp_path)}
+        ) as wrapped_one,
         DebugClient(tmp_path / "two", log_file=None) as beside,
     ):
-        ids = [client.create_session("found or not") for client in (behind, beside)]
+        ids = [client.create_session("found or not") for client in (wrapped_one, beside)]
         with TailProcess(tmp_path / "bridge", "--endpoint", tails.endpoint):
-            for client, session_id in zip((behind, beside), ids, strict=True):
+            for client, session_id in zip((wrapped_one, beside), ids, strict=True):
                 client.call("close_debug_session", sessionId=session_id)
             tails.wait_for(lambda r: has_trace(r, ids[1]), 30)
-            receiver.wait_for(lambda r: has_trace(r, ids[0]))
+            receiver.wait_for(lambda r: has_trace(r, ids[0]), 30)
 
         assert not has_trace(tails, ids[0])
         assert not has_trace(receiver, ids[1])

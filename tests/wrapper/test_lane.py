@@ -25,6 +25,7 @@ class Ends:
         """Moves what there is."""
         while self.lane.source >= 0 and not self.lane.is_pending and _is_ready(self.lane.source):
             self.lane.read()
+            self.lane.write()
 
     def read(self) -> bytes:
         """What has arrived."""
