@@ -15,7 +15,7 @@ import pytest
 from otel_bridge.sessions.attributes import MappingOptions
 from otel_bridge.sessions.span import Span
 from otel_bridge.testing import Receiver
-from tests.faults.spans import expected, wait_for_all
+from tests.faults.spans import expected, wait_for_witnessed
 from tests.faults.witness import Witness
 from tests.real.bridge import TailProcess
 from tests.real.winston import Winston
@@ -72,7 +72,7 @@ def test_all_that_winston_wrote_is_received(seconds: int, log: Path, tmp_path: P
             writer.wait()
             whole = witness.write_whole(tmp_path / "whole.log")
         assert witness.files > seconds * 10
-        wait_for_all(receiver, expected(whole, options=OPTIONS))
+        wait_for_witnessed(receiver, expected(whole, options=OPTIONS))
         assert bridge.stop() == 0
         assert bridge.status.lost_bytes == {}
         assert "warning:" not in bridge.output
@@ -96,7 +96,7 @@ def test_kills_that_are_shorter_than_the_rotation_cost_nothing(
             bridge.start()
         writer.wait()
         whole = witness.write_whole(tmp_path / "whole.log")
-        wait_for_all(receiver, expected(whole, options=OPTIONS))
+        wait_for_witnessed(receiver, expected(whole, options=OPTIONS))
         assert bridge.stop() == 0
         assert bridge.status.lost_bytes == {}
         assert "warning:" not in bridge.output
@@ -185,7 +185,7 @@ def test_two_writers_of_one_log_are_both_received(seconds: int, log: Path, tmp_p
             one.wait()
             other.wait()
             whole = witness.write_whole(tmp_path / "whole.log")
-        wait_for_all(receiver, expected(whole, options=OPTIONS))
+        wait_for_witnessed(receiver, expected(whole, options=OPTIONS))
         assert bridge.stop() == 0
         assert "still grew after it was rotated away" in bridge.output
         assert bridge.status.lost_bytes == {}
