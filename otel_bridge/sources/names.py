@@ -60,7 +60,8 @@ def rotations(name: str) -> tuple[Rotation, ...]:
     found = []
     for length in range(min(_MAX_INDEX_DIGITS, len(digits)), 0, -1):
         rest, index = digits[:-length], digits[-length:]
-        if index[0] != "0" and (match["stem"] or rest):
+        # `debug-mcp-server-11.log` is the log of a process, not part 11 of a log named `debug-mcp-server-.log`.
+        if index[0] != "0" and (rest or match["stem"][-1:].isalnum()):
             found.append(Rotation(match["stem"] + rest + match["extension"], int(index)))
     return tuple(found)
 

@@ -86,7 +86,7 @@ def order_files(paths: Iterable[str]) -> list[FileChain]:
         bases = [root if root in logs else stands_for.get(root, "") for root in roots]
         base = next((base for base in bases if base and continues(member.seen, logs[base][0].seen)), member.path)
         logs.setdefault(base, []).append(member)
-        for root in roots:
+        for root in _roots(member.path, likely=True):
             stands_for.setdefault(root, base)
     for base, parts in logs.items():
         parts.sort(key=lambda part: _age(part, base))
@@ -133,9 +133,13 @@ def _expanded(paths: Iterable[str]) -> Iterator[str]:
         yield from (join(path, name) for name in names)
 
 
-def _roots(path: str) -> Sequence[str]:
+def _roots(path: str, *, likely: bool = False) -> Sequence[str]:
+    """The logs that a file can be a part of; only `likely` ones where there is no such log to compare it with.
+
+    winston keeps three files, so a high number behind a name is more likely a process id.
+    """
     folder, name = split(path)
-    return [join(folder, root) for root, _ in rotations(name)]
+    return [join(folder, root) for root, age in rotations(name) if not likely or not 9 < age < 10_000]
 
 
 def _age(part: _Member, base: str) -> tuple[int, int]:
