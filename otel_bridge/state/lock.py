@@ -36,7 +36,8 @@ class FolderLock:
         except OSError as error:
             self.release()
             raise StateError(
-                f"cannot lock {path}: {reason(error)}", "give another folder with --state-dir, on a local disk"
+                f"cannot lock {path}: {reason(error)}",
+                "make room on its disk, or give another folder with --state-dir, on a local disk",
             ) from error
         except StateError:
             self.release()
