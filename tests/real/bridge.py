@@ -38,11 +38,11 @@ class TailProcess(Program):
 
 
 def run(
-    *arguments: str | Path, stdin: bytes = b"", env: Mapping[str, str] | None = None
+    *arguments: str | Path, stdin: bytes = b"", env: Mapping[str, str] | None = None, wrapped: Sequence[str] = ()
 ) -> subprocess.CompletedProcess[str]:
     """Runs a command of the bridge to its end."""
     return subprocess.run(
-        [*COMMAND, *map(str, arguments)],
+        [*wrapped, *COMMAND, *map(str, arguments)],
         input=stdin.decode(),
         capture_output=True,
         text=True,
