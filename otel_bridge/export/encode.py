@@ -24,6 +24,9 @@ _Key = TypeVar("_Key")
 _SPAN_FLAGS = b"\x85\x01" + struct.pack("<I", 0x100)
 _LINK_FLAGS = b"\x35" + struct.pack("<I", 0x300)
 
+# The tags of `attributes` in the messages that have some.
+_OF_SPAN, _OF_EVENT, _OF_LINK = b"\x4a", b"\x1a", b"\x22"
+
 _REMEMBERED = 4096
 _REMEMBERED_CHARS = 64
 _INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
@@ -87,8 +90,8 @@ class SpanEncoder:
     def __init__(self) -> None:
         self._keys: dict[str, bytes] = {}
         self._names: dict[str, bytes] = {}
-        # Only texts are remembered: True, 1 and 1.0 are one key of a dictionary.
-        self._texts: dict[tuple[str, str], bytes] = {}
+        # Whole attributes of spans, of events and of links. Only texts: True, 1 and 1.0 are one key of a dictionary.
+        self._texts: dict[bytes, dict[tuple[str, AttributeValue], bytes]] = {_OF_SPAN: {}, _OF_EVENT: {}, _OF_LINK: {}}
 
     def encode(self, span: Span) -> EncodedSpan:
         """The span as a `Span` message. Never raises for a value that `Span` allows."""
@@ -101,7 +104,7 @@ class SpanEncoder:
         if name is None:
             name = _remember(self._names, span.name, _field(b"\x2a", _utf8(span.name)))
         parts += (name, _KIND_AND_TIMES(0x30, span.kind, 0x39, span.start_ns, 0x41, span.end_ns))
-        self._add_attributes(parts, b"\x4a", span.attributes)
+        self._add_attributes(parts, _OF_SPAN, span.attributes)
         for event in span.events:
             parts.append(_field(b"\x5a", self._event(event)))
         if span.dropped_events:
@@ -116,28 +119,28 @@ class SpanEncoder:
 
     def _event(self, event: SpanEvent) -> bytes:
         parts = [b"\x09", _fixed64(event.time_ns), _field(b"\x12", _utf8(event.name))]
-        self._add_attributes(parts, b"\x1a", event.attributes)
+        self._add_attributes(parts, _OF_EVENT, event.attributes)
         return b"".join(parts)
 
     def _link(self, link: SpanLink) -> bytes:
         parts = [b"\x0a\x10", link.trace_id.to_bytes(16, "big"), b"\x12\x08", link.span_id.to_bytes(8, "big")]
         if link.trace_state:
             parts.append(_field(b"\x1a", _utf8(link.trace_state)))
-        self._add_attributes(parts, b"\x22", link.attributes)
+        self._add_attributes(parts, _OF_LINK, link.attributes)
         parts.append(_LINK_FLAGS)
         return b"".join(parts)
 
     def _add_attributes(self, parts: list[bytes], tag: bytes, attributes: Attributes) -> None:
         """Append each attribute as a `KeyValue` field with the `tag` of the message that holds it."""
-        texts = self._texts
-        for key, value in attributes.items():
-            if type(value) is str and len(value) <= _REMEMBERED_CHARS:
-                known = texts.get((key, value))
-                if known is None:
-                    known = _remember(texts, (key, value), self._key_value(key, value))
-                parts += (tag, known)
-            else:
-                parts += (tag, self._key_value(key, value))
+        texts = self._texts[tag]
+        for attribute in attributes.items():
+            encoded = texts.get(attribute)
+            if encoded is None:
+                key, value = attribute
+                encoded = tag + self._key_value(key, value)
+                if type(value) is str and len(value) <= _REMEMBERED_CHARS:
+                    _remember(texts, attribute, encoded)
+            parts.append(encoded)
 
     def _key_value(self, key: str, value: AttributeValue) -> bytes:
         """A `KeyValue` message with its length in front."""
