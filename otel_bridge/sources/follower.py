@@ -65,9 +65,14 @@ class Follower:
             unix_s,
         )
 
-    def restore(self, checkpoints: Iterable[Checkpoint]) -> None:
-        """Go on where these say. To be called before the first look."""
+    def restore(self, checkpoints: Iterable[Checkpoint], *, only_asked: bool = False) -> None:
+        """Go on where these say. To be called before the first look.
+
+        With `only_asked` logs that the patterns do not mean are left as they are (and their checkpoints with them),
+        until the patterns do; else all logs of the checkpoints are followed on.
+        """
         self._looker.to_restore = list(checkpoints)
+        self._looker.only_asked = only_asked
 
     def look(self, changed: Collection[str] | None = None) -> bool:
         """Open what is new, note names and sizes; whether there is something to read. Never waits for a reader.

@@ -10,7 +10,7 @@ from otel_bridge.sources.files import FileKey, Files, NotRegularError
 from otel_bridge.sources.generation import ChangedError, Generation
 from otel_bridge.sources.holding import Caps, InUse, cap, is_same, rest, settle, wake
 from otel_bridge.sources.identity import Checkpoint
-from otel_bridge.sources.names import split
+from otel_bridge.sources.names import is_log, split
 from otel_bridge.sources.notices import NoticeKind
 from otel_bridge.sources.places import Scan, Sighting
 from otel_bridge.sources.placing import place
@@ -43,6 +43,8 @@ class Looker:
         unix_s: Callable[[], float],
     ) -> None:
         self.to_restore: list[Checkpoint] = []
+        self.only_asked = False
+        self._restored_bases: list[str] = []
         self._roster = roster
         self._files = files
         self._patterns = patterns
@@ -87,14 +89,13 @@ class Looker:
         self._touched = set()
         if now_s - self._expanded_s >= _EXPAND_S:
             self._expanded_s = now_s
-            self._scan.expand(self._patterns())
+            self._scan.expand([*self._patterns(), *self._restored_bases])
             left = self._only.but()
             self._open_questions = self._open_questions or left != self._left_to_others
             self._left_to_others = left
         settle_now = now_s - self._settled_s >= _SETTLE_S
         if self.to_restore and (self._first or settle_now):
-            restored = restore(roster, self._files, self.to_restore, self._scan.folders(), now_s)
-            self._missing, self.to_restore = restored.missing, restored.denied
+            self._restore(now_s)
         found, failed, same = self._scan.look(now_s)
         for folder, error in failed.items():
             if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
@@ -120,6 +121,20 @@ class Looker:
             self._missing = []
         self._first = False
         return roster.chains if settle_now else self._touched
+
+    def _restore(self, now_s: float) -> None:
+        """Go on with the logs of the checkpoints that are due; the others wait until they are asked for."""
+        due = self.to_restore
+        if self.only_asked:
+            due = [saved for saved in due if self._scan.covers(saved.base) or self._scan.covers(saved.path)]
+        else:
+            # They are followed on, wherever they lie: what a running server held open may have no server now.
+            bases = dict.fromkeys(saved.base for saved in due if is_log(split(saved.base)[1]))
+            self._restored_bases += [base for base in bases if base not in self._restored_bases]
+            self._scan.expand([*self._patterns(), *self._restored_bases])
+        later = [saved for saved in self.to_restore if saved not in due]
+        restored = restore(self._roster, self._files, due, self._scan.folders(), now_s)
+        self._missing, self.to_restore = restored.missing, [*later, *restored.denied]
 
     def _note(self, found: Sequence[Sighting], failed: Mapping[str, OSError], now_s: float) -> list[Sighting]:
         """Note the names of known files; give back the sightings of unknown ones."""

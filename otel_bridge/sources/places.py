@@ -98,6 +98,11 @@ class Scan:
             self._places = places
             self._listings = {}
 
+    def covers(self, path: str) -> bool:
+        """Whether a file there is meant, or can be a rotated part of one that is."""
+        folder, name = split(path)
+        return any(place.folder == folder and place.covers(name) for place in self._places)
+
     def folders(self) -> frozenset[str]:
         """The folders of all places, whether they are there or not."""
         return frozenset(place.folder for place in self._places)

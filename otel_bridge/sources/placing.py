@@ -108,7 +108,10 @@ def _is_part(candidate: Candidate, chain: Chain, new_base: Candidate | None, now
         if changed and now_s - candidate.since_s < _FRESH_S:
             return True
         # (A listing can miss a name, so what comes right after the first file may have been there with it.)
-        if not changed and new_base is None and not candidate.early and now_s - chain.began_s >= _FRESH_S:
+        # Not so of `server.log.1`: no process's own log has such a name, and copytruncate makes it beside a base that
+        # stays, maybe between two looks at lines which nobody saw in the base.
+        stayed = not changed and new_base is None and not candidate.path.startswith(chain.base)
+        if stayed and not candidate.early and now_s - chain.began_s >= _FRESH_S:
             return False
     newer = new_base.handle if new_base is not None else None if current is None else current.handle
     if newer is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from otel_bridge.sources import NoticeKind
+from otel_bridge.sources import Follower, NoticeKind, Start
 from tests.sources.following import Following, append, entries, entry
 
 
@@ -173,3 +173,18 @@ def test_an_editor_that_replaces_the_file_makes_no_duplicates(tail: Following, l
 
     assert tail.drain() == b""
     assert tail.losses() == []
+
+
+def test_lines_that_were_copied_and_cut_between_two_looks_are_read_from_the_copy(tmp_path: Path) -> None:
+    """Nobody saw them in the base, which looks as it did before: empty."""
+    log = tmp_path / "server.log"
+    log.touch()
+    clock = [1_000.0]
+    follower = Follower([str(log)], start=Start.BEGINNING, monotonic_s=lambda: clock[0])
+    follower.look()
+    clock[0] += 5
+    (tmp_path / "server.log.1").write_bytes(b"line\n")
+
+    follower.look()
+    assert [(chunk.path, chunk.data) for chunk in follower.read()] == [(f"{log}.1", b"line\n")]
+    follower.close()

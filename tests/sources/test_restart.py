@@ -288,3 +288,55 @@ def test_a_restored_file_keeps_its_identity_though_its_log_is_not_looked_for(tmp
     assert data_of(tail) == entry(3)
     assert {chunk.path for chunk in tail.chunks} == {str(tmp_path / "set-aside")}
     assert saved[0].key == FileKey(*LocalFiles().stat(str(tmp_path / "set-aside")).key)
+
+
+def test_a_log_that_is_not_asked_for_now_is_left_as_it_was(tmp_path: Path) -> None:
+    """When other logs are named than in the last run, those of the last run are neither read nor forgotten."""
+    before, now = tmp_path / "before" / "a.log", tmp_path / "now" / "b.log"
+    for log in (before, now):
+        log.parent.mkdir()
+        append(log, entries(1, 2, session=log.name))
+    _, saved = run(before)
+    append(before, entries(3, 3))
+    tail = Following([now])
+    tail.follower.restore(saved, only_asked=True)
+
+    assert tail.drain() == entries(1, 2, session="b.log")
+    assert tail.drain(after_s=60) == b""
+    assert (list(tail.follower.gone()), tail.notices) == ([], [])
+    tail.close()
+
+
+def test_a_log_that_is_asked_for_later_is_read_on_then(tmp_path: Path) -> None:
+    """A log that the patterns come to mean only after the first look goes on at its checkpoint."""
+    log, other = tmp_path / "one" / "a.log", tmp_path / "two" / "b.log"
+    log.parent.mkdir()
+    append(log, entries(1, 2))
+    _, saved = run(log)
+    append(log, entries(3, 3))
+    patterns = [str(other)]
+    tail = Following(lambda: patterns)
+    tail.follower.restore(saved, only_asked=True)
+    before = tail.drain()
+    patterns.append(str(log))
+
+    assert (before, tail.drain(after_s=2.1)) == (b"", entry(3))
+    tail.close()
+
+
+def test_a_log_that_only_a_server_led_to_is_read_on_without_it(tmp_path: Path) -> None:
+    """A log that was found because a server held it open goes on after a restart, though that server is gone."""
+    log = tmp_path / "server.log"
+    append(log, entries(1, 2))
+    _, saved = run(log)
+    append(log, entries(3, 3))
+    tail = Following([])
+    tail.follower.restore(saved)
+    first = tail.drain()
+    tail.drain(after_s=60)
+    append(log, entries(4, 4))
+    rotate(log)
+    append(log, entries(5, 5))
+
+    assert (first, tail.drain()) == (entry(3), entries(4, 5))
+    tail.close()
