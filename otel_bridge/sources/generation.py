@@ -46,6 +46,7 @@ class Generation:
         """Nothing can follow any more (truncated, given up, gone): the end is due without waiting."""
         self.end_given = False
         self.released = False
+        self.removal_said = False
         self.last_entry_ms: int | None = None
         self.modified_ns = 0
         self._seam = b""

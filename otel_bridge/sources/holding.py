@@ -57,6 +57,16 @@ def settle(roster: Roster, now_s: float, in_use: InUse) -> None:
             roster.forget(generation)
 
 
+def say_removed(roster: Roster) -> None:
+    """Say once of each log whose newest file was deleted, and which has no newer one, that it is followed on."""
+    for chain in roster.chains.values():
+        last = chain.generations[-1] if chain.generations else None
+        if last is not None and last.links == 0 and not last.end_given and not last.removal_said:
+            last.removal_said = True
+            text = f"{last.path} was deleted; it is read to its end, and until its writer lets it go"
+            roster.say(NoticeKind.REMOVED, last, text)
+
+
 def cap(roster: Roster, now_s: float, caps: Caps) -> None:
     """Give up what exceeds the caps on files that have no name any more: what is read first, then the oldest.
 

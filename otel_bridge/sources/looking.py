@@ -8,7 +8,7 @@ from dataclasses import replace
 from otel_bridge.sources.changing import change
 from otel_bridge.sources.files import FileKey, Files, NotRegularError
 from otel_bridge.sources.generation import ChangedError, Generation
-from otel_bridge.sources.holding import Caps, InUse, cap, is_same, rest, settle, wake
+from otel_bridge.sources.holding import Caps, InUse, cap, is_same, rest, say_removed, settle, wake
 from otel_bridge.sources.identity import Checkpoint
 from otel_bridge.sources.names import is_log, split
 from otel_bridge.sources.notices import NoticeKind
@@ -62,7 +62,6 @@ class Looker:
         self._open_questions = False
         self._real_keys: dict[FileKey, FileKey] = {}
         self.trouble = Trouble(roster)
-        self._removed: set[str] = set()
         self._missing: list[Checkpoint] = []
         self._turn = 0
         self._unnamed: list[FileKey] = []
@@ -71,13 +70,7 @@ class Looker:
 
     def folders(self) -> frozenset[tuple[str, int, int]]:
         """The folders of the places that are there: path, device, inode."""
-        there = set()
-        for folder in self._scan.folders():
-            try:
-                there.add((folder, *self._files.stat(folder or "/").key))
-            except OSError:
-                continue
-        return frozenset(there)
+        return self._scan.present()
 
     def look(self, now_s: float, changed: Collection[str] | None = None) -> Collection[str]:
         """Look once; the chains (ids) that may have something to give out now, which they had not before.
@@ -114,7 +107,7 @@ class Looker:
         if settle_now:
             self._settled_s = now_s
             settle(roster, now_s, self._in_use)
-            self._say_removed()
+            say_removed(roster)
         cap(roster, now_s, self._caps)
         if self._missing:
             roster.notices += gap_notices(roster, self._missing)
@@ -296,12 +289,3 @@ class Looker:
 
     def _left(self, generation: Generation) -> bool:
         return self._roster.chains[generation.chain].left(generation)
-
-    def _say_removed(self) -> None:
-        for chain in self._roster.chains.values():
-            last = chain.generations[-1] if chain.generations else None
-            if last is None or last.links or last.end_given or last.id in self._removed:
-                continue
-            self._removed.add(last.id)
-            text = f"{last.path} was deleted; it is read to its end, and until its writer lets it go"
-            self._roster.say(NoticeKind.REMOVED, last, text)

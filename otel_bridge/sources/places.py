@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
@@ -106,6 +107,14 @@ class Scan:
     def folders(self) -> frozenset[str]:
         """The folders of all places, whether they are there or not."""
         return frozenset(place.folder for place in self._places)
+
+    def present(self) -> frozenset[tuple[str, int, int]]:
+        """The folders that are there: path, device, inode."""
+        there = set()
+        for folder in self.folders():
+            with suppress(OSError):
+                there.add((folder, *self._files.stat(folder or "/").key))
+        return frozenset(there)
 
     def look(self, now_s: float) -> tuple[Sequence[Sighting], Mapping[str, OSError], bool]:
         """The files that lie in the places now, the folders that cannot be listed, and whether all is as before.
