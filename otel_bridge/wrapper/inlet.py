@@ -25,6 +25,11 @@ class Inlet:
         self._poll.register(descriptor, select.POLLIN)
         self.is_over = False
 
+    @property
+    def is_ending(self) -> bool:
+        """Whether the pump will write no more, though not all that it wrote may be read."""
+        return self.is_over or any(events & select.POLLHUP for _, events in self._poll.poll(0))
+
     def wait(self, timeout_s: float) -> bool:
         """Wait until there is something to read; False if that took longer than `timeout_s`."""
         if self.is_over:

@@ -58,17 +58,23 @@ class LiveRun:
 
         Returns whether nothing is left to do: the server has ended, and all that it said is delivered.
         """
-        while not self._inlet.is_over and not stop.is_set():
+        while not self._inlet.is_ending and not stop.is_set():
             if self._tail is not None:
                 self._tail.say()
-                if not self._tail.delivery.wait_for_room(ROOM_S):
-                    continue
-            self._inlet.wait(self._patience_s())
-            self._round()
+            if self._wait_for_room(time.monotonic() + ROOM_S):
+                self._inlet.wait(self._patience_s())
+                self._round()
         end_s = time.monotonic() + delivery_s
-        if self._inlet.is_over:
-            self._wait_for_the_end(stop, end_s)
-        return self._finish(end_s)
+        while self._wait_for_room(end_s) and not self._inlet.is_over and not stop.is_set():
+            self._round()
+        if not stop.is_set():
+            self._wait_for_the_end(end_s)
+        while self._wait_for_room(end_s) and self._round():
+            pass
+        is_delivered = self._finish(end_s)
+        if not is_delivered:
+            self._note_the_rest(end_s)
+        return is_delivered
 
     def _patience_s(self) -> float:
         now_s = time.monotonic()
@@ -130,17 +136,23 @@ class LiveRun:
             self._announcer.repeated("unreadable", "a line passed that is no JSON-RPC message")
         return spans
 
-    def _wait_for_the_end(self, stop: threading.Event, end_s: float) -> None:
-        """The pump says so, or is gone; then the server, whose input has ended, will soon be."""
+    def _wait_for_the_end(self, end_s: float) -> None:
+        """The pump said so, or is gone; then the server, whose input has ended, will soon be."""
+        waiting = threading.Event()
         while not self._has_ended and time.monotonic() < end_s:
             self._has_ended = _is_gone(self._server)
-            if not self._has_ended and stop.wait(_GONE_S):
+            waiting.wait(0 if self._has_ended else _GONE_S)
+
+    def _note_the_rest(self, end_s: float) -> None:
+        """What there was no room for: the next run is to know of it what the frames say."""
+        while self._journal is not None and not self._inlet.is_over and time.monotonic() < end_s + ROOM_S:
+            if not self._inlet.wait(_GONE_S):
                 return
+            for record in self._inlet.take():
+                if isinstance(record, Frame):
+                    self._journal.note(self._reader.read(record))
 
     def _finish(self, end_s: float) -> bool:
-        while self._wait_for_room(end_s):
-            if not self._round():
-                break
         spans = self._mapping.over() if self._has_ended else []
         if spans and self._tail is None:
             self._tail = self._open_tail(self._reader.server_name)

@@ -194,10 +194,14 @@ def test_garbage_on_the_servers_output_passes(tmp_path: Path, receiver: Receiver
 
 
 def test_no_backend_no_difference(tmp_path: Path) -> None:
-    """Calls pass; what could not be delivered is said."""
+    """Calls pass, what could not be delivered is said, and nothing stays behind waiting for the backend."""
     with Wrapped(tmp_path, SERVER) as run:
-        assert run.call(1, "tools/call", name="echo", arguments={"text": "hi"})["result"]["content"][0]["text"] == "hi"
+        run.worker()
+        for number in range(20):
+            answer = run.call(number, "tools/call", name="echo", arguments={"text": "hi"})
+            assert answer["result"]["content"][0]["text"] == "hi"
         assert run.close() == 0
+        wait_until(lambda: not run.pids(), "all of it has ended")
         assert "not all was delivered" in run.said
 
 
