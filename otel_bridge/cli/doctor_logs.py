@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from otel_bridge.cli.findings import Finding, fail, ok, warn
 from otel_bridge.cli.progress import FollowedFile
 from otel_bridge.entries.entry import Entry, Malformed
 from otel_bridge.entries.reader import EntryReader
 from otel_bridge.errors import SourceError
-from otel_bridge.sources.files import Handle, LocalFiles, NotRegularError, reason
+from otel_bridge.sources.files import Handle, LocalFiles, NotRegularError, is_file, reason
 from otel_bridge.sources.places import Scan, Sighting
 from otel_bridge.sources.replay import order_files
 from otel_bridge.view.units import duration
@@ -51,7 +50,7 @@ def check_logs(patterns: Sequence[str], followed: Sequence[FollowedFile], now_ms
         scan.expand(places)
         here, unlisted, _ = scan.look(0.0)
         found |= {sighting.path: sighting for sighting in here if sighting.own}
-        if named and Path(*places).is_file():
+        if named and is_file(*places):
             wanted |= {sighting.path for sighting in here}
         problems = [_unlisted(folder, error) for folder, error in unlisted.items() if named or not _is_missing(error)]
         if not any(sighting.own for sighting in here) and not problems:
@@ -90,7 +89,7 @@ def _nothing_there(places: Sequence[str], *, named: bool) -> Finding:
     if not named:
         text = "no log where the server writes it by default"
         return warn(TOPIC, where, text, "start the server, or give the path of its log")
-    if Path(where).is_file():
+    if is_file(where):
         return fail(TOPIC, where, "no log that grows", "a packed one is read by `otel-bridge replay`")
     return fail(TOPIC, where, "there is no log", "check the path; `tail` waits for a log to appear there")
 

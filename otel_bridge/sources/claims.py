@@ -12,6 +12,8 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from otel_bridge.sources.files import is_folder
+
 _MAX_BYTES = 65_536
 _SUFFIX = ".claim"
 
@@ -24,7 +26,7 @@ def claims_folder() -> Path:
     import platformdirs
 
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
-    if runtime and Path(runtime).is_dir():
+    if runtime and is_folder(runtime):
         return Path(runtime) / "otel-bridge" / "claims"
     return platformdirs.user_state_path("otel-bridge") / "claims"
 

@@ -9,6 +9,8 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from otel_bridge.sources.files import is_file, is_folder
+
 TREE = "sessions"
 _SAFE_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
 """An id comes from the log: one with a separator or a wildcard in it must not lead elsewhere."""
@@ -42,8 +44,8 @@ def traces_of(session_id: str, roots: Iterable[Path], given: Iterable[Path] = ()
     name = f"dap-trace-{session_id}.ndjson"
     found = [path for root in roots for path in root.glob(f"{session_id}/run-*/{name}")]
     for path in given:
-        found += [path] if path.name == name else path.rglob(name) if path.is_dir() else ()
-    return [str(path) for path in sorted(dict.fromkeys(found), key=_run) if path.is_file()]
+        found += [path] if path.name == name else path.rglob(name) if is_folder(path) else ()
+    return [str(path) for path in sorted(dict.fromkeys(found), key=_run) if is_file(path)]
 
 
 def _run(path: Path) -> tuple[int, str]:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from otel_bridge.sources.claims import claimed_paths, claims_folder
+from otel_bridge.sources.files import is_file, is_folder
 from otel_bridge.sources.names import is_log, split
 from otel_bridge.sources.processes import Holders
 
@@ -31,11 +32,11 @@ def npm_global_roots(environ: Mapping[str, str], home: Path) -> list[Path]:
     ]
     prefixes += _prefixes_of_npmrc(home / ".npmrc")
     for folder in environ.get("PATH", "").split(os.pathsep):
-        if folder and (Path(folder) / "node").exists():
+        if folder and is_file(Path(folder) / "node"):
             prefixes += [Path(folder).parent, (Path(folder) / "node").resolve().parent.parent]
     prefixes += [Path("/usr/local"), Path("/usr"), Path("/opt/homebrew")]
     roots = dict.fromkeys(prefix / "lib" for prefix in prefixes)
-    return [root for root in roots if (root / "node_modules").is_dir()]
+    return [root for root in roots if is_folder(root / "node_modules")]
 
 
 def _prefixes_of_npmrc(path: Path) -> list[Path]:
@@ -78,7 +79,7 @@ class DefaultPlaces:
         self._held: dict[str, None] = {}
 
     def __call__(self) -> Sequence[str]:
-        folders = [folder for folder in default_folders(self._environ, self._home, self._here) if _is_folder(folder)]
+        folders = [folder for folder in default_folders(self._environ, self._home, self._here) if is_folder(folder)]
         # Once seen, a log is kept when its server ends: its last lines, or another server, may still come.
         self._held.update(dict.fromkeys(held_logs(self._holders)))
         claimed = claimed_paths(self._claims)
@@ -88,13 +89,6 @@ class DefaultPlaces:
 def held_logs(holders: Holders) -> list[str]:
     """The logs that running servers of this user have open, wherever they lie."""
     return [path for path in holders.written_paths(_COMMAND) if is_log(split(path)[1])]
-
-
-def _is_folder(path: str) -> bool:
-    try:
-        return Path(path).is_dir()
-    except OSError:
-        return False
 
 
 def default_places(holders: Holders) -> DefaultPlaces:

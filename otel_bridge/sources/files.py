@@ -126,6 +126,22 @@ class LocalFiles:
             ]
 
 
+def is_folder(path: str | Path) -> bool:
+    """Whether a path names a folder; one that must not be looked at counts as none (`pathlib` alone raises then)."""
+    try:
+        return Path(path).is_dir()
+    except OSError:
+        return False
+
+
+def is_file(path: str | Path) -> bool:
+    """Whether a path names a regular file; one that must not be looked at counts as none."""
+    try:
+        return Path(path).is_file()
+    except OSError:
+        return False
+
+
 def reason(error: OSError) -> str:
     """An OSError in the words of the system, without the path (which the message around it already names)."""
     return (error.strerror or str(error)).lower()

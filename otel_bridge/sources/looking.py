@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
@@ -63,6 +65,7 @@ class Looker:
         self._real_keys: dict[FileKey, FileKey] = {}
         self.trouble = Trouble(roster)
         self._missing: list[Checkpoint] = []
+        self._denied: set[tuple[str, FileKey]] = set()
         self._turn = 0
         self._unnamed: list[FileKey] = []
         self._touched: set[str] = set()
@@ -87,7 +90,8 @@ class Looker:
             self._open_questions = self._open_questions or left != self._left_to_others
             self._left_to_others = left
         settle_now = now_s - self._settled_s >= _SETTLE_S
-        if self.to_restore and (self._first or settle_now):
+        # What was denied is tried in every look, so that it is found before anybody takes it for something new.
+        if self.to_restore and (self._first or settle_now or self._denied):
             self._restore(now_s)
         found, failed, same = self._scan.look(now_s)
         for folder, error in failed.items():
@@ -128,6 +132,7 @@ class Looker:
         later = [saved for saved in self.to_restore if saved not in due]
         restored = restore(self._roster, self._files, due, self._scan.folders(), now_s)
         self._missing, self.to_restore = restored.missing, [*later, *restored.denied]
+        self._denied = {(split(saved.path)[0], saved.key) for saved in restored.denied}
 
     def _note(self, found: Sequence[Sighting], failed: Mapping[str, OSError], now_s: float) -> list[Sighting]:
         """Note the names of known files; give back the sightings of unknown ones."""
@@ -148,6 +153,8 @@ class Looker:
                 roster.named(known, sighting.path)
             elif (waiting := roster.waiting.get(key)) is not None:
                 waiting.path, waiting.own = sighting.path, sighting.own
+            elif (split(sighting.path)[0], key) in self._denied:
+                self.trouble.note(sighting.path, PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
             elif is_left(sighting.path, self._left_to_others):
                 self._were_left.add(key)
             elif not self._is_ignored(key, sighting.path):
@@ -157,7 +164,7 @@ class Looker:
             if lost_name and generation.absent_since_s is None:
                 generation.absent_since_s = now_s
         self._unnamed = [key for key in roster.ignored if key not in named]
-        self._open_questions = bool(unknown)
+        self._open_questions = bool(unknown) or bool(self._denied)
         return list(unknown.values())
 
     def _is_ignored(self, key: FileKey, path: str) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
 
-from otel_bridge.sources.files import FileKey, Files, Name
+from otel_bridge.sources.files import FileKey, Files, Name, is_file, is_folder
 from otel_bridge.sources.names import COMPRESSED, is_log, join, rotations, split
 
 _MAGIC = re.compile(r"[*?\[]")
@@ -62,15 +62,23 @@ def expand(patterns: Iterable[str]) -> tuple[Place, ...]:
     for pattern in patterns:
         path = Path(pattern).expanduser().absolute()
         folder, name = split(str(path))
-        if path.is_dir():
+        if is_folder(path):
             places[str(path), ""] = Place(str(path), (str(path), ""), is_log)
-        elif _MAGIC.search(pattern) and not path.exists():
+        elif _MAGIC.search(pattern) and not is_file(path):
             for found in sorted(glob(folder, recursive=True)) if _MAGIC.search(folder) else [folder]:  # noqa: PTH207
                 places[found, name] = Place(found, (found, name), _like(name))
         else:
-            folder, name = split(str(path.resolve()) if path.is_symlink() else str(path))
+            folder, name = split(_target(path))
             places[folder, name] = Place(folder, (folder, name), _named(name))
     return tuple(places.values())
+
+
+def _target(path: Path) -> str:
+    """What the last name of a path means; itself where that cannot be told (a link to itself, a closed folder)."""
+    try:
+        return str(path.resolve()) if path.is_symlink() else str(path)
+    except (OSError, RuntimeError):
+        return str(path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from otel_bridge.errors import SourceError
 from otel_bridge.sources.chain import rotation_age
-from otel_bridge.sources.files import FileKey, Files, Handle, LocalFiles, NotRegularError, reason
+from otel_bridge.sources.files import FileKey, Files, Handle, LocalFiles, NotRegularError, is_file, is_folder, reason
 from otel_bridge.sources.names import is_log, join, rotations, split
 from otel_bridge.sources.packed import GZIP_MAGIC, DamagedGzipError, PackedHandle
 from otel_bridge.sources.succession import Glimpse, continues, glimpse
@@ -119,12 +118,12 @@ def _members(paths: Iterable[str]) -> list[_Member]:
 
 def _expanded(paths: Iterable[str]) -> Iterator[str]:
     for path in paths:
-        if not Path(path).is_dir():
+        if not is_folder(path):
             yield path
             continue
         try:
             names = sorted(
-                name.name for name in LocalFiles().list(path) if is_log(name.name) and Path(path, name.name).is_file()
+                name.name for name in LocalFiles().list(path) if is_log(name.name) and is_file(join(path, name.name))
             )
         except OSError as error:
             raise SourceError(f"cannot list {path}: {reason(error)}", "check its permissions") from None
