@@ -46,8 +46,8 @@ def wait_for_all(receiver: Receiver, wanted: Mapping[Key, Span], deadline_s: flo
 def wait_for_witnessed(receiver: Receiver, wanted: Mapping[Key, Span], deadline_s: float = 60.0) -> None:
     """As `wait_for_all`, where the copy of what was written may have gaps itself, on a machine that is busy.
 
-    More than is wanted may arrive then, and a call whose answer only the bridge saw differs: so every call that the copy
-    has must be there.
+    More than is wanted may arrive then, and a call whose answer only the bridge saw differs: so every call that the
+    copy has must be there.
     """
     calls = {key for key, span in wanted.items() if span.name.startswith("tools/call ")}
     wait_until(lambda: calls <= by_id(receiver.spans).keys(), "every call that was seen arrived", deadline_s)
