@@ -166,7 +166,9 @@ class FrameReader:
         found = _ID_FIRST.match(frame.head) or _ID_LAST.search(frame.tail)
         if frame.direction is Direction.TO_SERVER or found is None:
             return []
-        call = self._in_flight.pop(_key(decode_json(found[1])) or "", None)
+        key = _key(decode_json(found[1])) or ""
+        call = self._in_flight.pop(key, None)
+        self._named.pop(key, None)
         if call is None or call.answer is not None:
             return []
         call.answer = Answer(

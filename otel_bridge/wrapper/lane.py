@@ -53,7 +53,7 @@ class Lane:
         if data:
             self._pending = memoryview(data)
         else:
-            self.close_source()
+            self.close()
         return data
 
     def write(self) -> None:
@@ -70,25 +70,19 @@ class Lane:
                 return
             except OSError:  # nobody reads it any more; the source's writer is to learn it as it would without us
                 self._pending = memoryview(b"")
-                self.close_source()
+                self.close()
                 return
             self._pending = self._pending[written:]
-        if not self._pending and self.source < 0:
-            self._close_target()
 
-    def close_source(self) -> None:
-        """Read no more; the target is closed once all that was read is written."""
+    def close(self) -> None:
+        """Close both ends. The end of the input is only read once all before it is written, so nothing waits then."""
         self.source = _let_go(self.source)
-        if not self._pending:
-            self._close_target()
+        self.target = _let_go(self.target)
 
     def abandon(self) -> None:
         """Close both ends, whatever waits."""
         self._pending = memoryview(b"")
-        self.close_source()
-
-    def _close_target(self) -> None:
-        self.target = _let_go(self.target)
+        self.close()
 
 
 def _let_go(descriptor: int) -> int:

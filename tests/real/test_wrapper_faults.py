@@ -92,12 +92,16 @@ def test_the_servers_death_ends_its_sessions(receiver: Receiver, tmp_path: Path)
     assert evaluate.attributes["otel_bridge.outcome"] == "unanswered"
 
 
-def test_the_wrappers_death_loses_nothing(receiver: Receiver, tmp_path: Path) -> None:
-    """The server's input ends with it, and so does the server; the worker delivers what it has."""
+@pytest.mark.parametrize("has_group_killed", [False, True])
+def test_the_wrappers_death_loses_nothing(receiver: Receiver, tmp_path: Path, has_group_killed: bool) -> None:
+    """The server ends with it, by the end of its input or by the same kill; the worker delivers what it has."""
     folder, state = tmp_path / "server", tmp_path / "state"
     with behind(folder, receiver.endpoint, state) as client:
         session_id = client.run_to_breakpoint("orphaned")
-        kill(folder, PUMP)
+        if has_group_killed:
+            os.killpg(os.getpgid(client.pid), signal.SIGKILL)
+        else:
+            kill(folder, PUMP)
         wait_until(lambda: find(folder, SERVER) is None, "the server has ended")
         wait_until(lambda: not runs(state), "the run's folder is removed")
 

@@ -272,6 +272,16 @@ def test_an_answer_over_the_limit_ends_its_call(id_first: bool) -> None:
     assert span.attributes["otel_bridge.answer_bytes"] == len(json.dumps(message))
 
 
+def test_a_long_frame_of_the_client_answers_nothing() -> None:
+    """Its id is that of an answer to the server, or of a call that begins."""
+    talk = Conversation()
+    talk.ask(5, "x")
+    message = {"jsonrpc": "2.0", "id": 5, "result": {"content": "z" * 3000}}
+    talk.frame(Direction.TO_SERVER, json.dumps(message).encode(), max_bytes=1000)
+
+    assert talk.spans == []
+
+
 def test_no_id_is_guessed_from_the_middle_of_a_long_frame() -> None:
     """An id that is not the message's own ends no call."""
     talk = Conversation()

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from otel_bridge.testing import Receiver
+from otel_bridge.sources.claims import claimed_paths
+from otel_bridge.sources.processes import running
+from otel_bridge.testing import CannedReply, Receiver
 from tests.waiting import wait_until
 from tests.wrapper.wrapped import COMMAND, Wrapped
 
@@ -195,14 +197,37 @@ def test_garbage_on_the_servers_output_passes(tmp_path: Path, receiver: Receiver
 
 def test_no_backend_no_difference(tmp_path: Path) -> None:
     """Calls pass, what could not be delivered is said, and nothing stays behind waiting for the backend."""
-    with Wrapped(tmp_path, SERVER) as run:
-        run.worker()
-        for number in range(20):
-            answer = run.call(number, "tools/call", name="echo", arguments={"text": "hi"})
-            assert answer["result"]["content"][0]["text"] == "hi"
+    with Receiver(lambda request: CannedReply(503)) as away, Wrapped(tmp_path, SERVER, endpoint=away.endpoint) as run:
+        run.call(0, "tools/call", name="echo")
+        away.wait_for(lambda r: r.requests)
+        for number in range(1, 50):  # each a batch of its own, and more than may wait at once
+            answer = run.call(number, "tools/call", name="slow", arguments={"seconds": 0.01})
+            assert answer["id"] == number
         assert run.close() == 0
         wait_until(lambda: not run.pids(), "all of it has ended")
         assert "not all was delivered" in run.said
+
+
+@pytest.mark.parametrize("victim", ["worker", "pump"])
+def test_a_log_is_claimed_as_long_as_one_of_the_two_lives(tmp_path: Path, receiver: Receiver, victim: str) -> None:
+    """So that no `tail` exports what the run, or the next one, does."""
+    folder = tmp_path / "mcp-debugger"
+    folder.mkdir()
+    (folder / "server.py").write_bytes(Path(SERVER[1]).read_bytes())
+    command: list[str | Path] = [sys.executable, folder / "server.py"]
+    runtime = {"XDG_RUNTIME_DIR": str(tmp_path)}
+    with Wrapped(tmp_path / "run", command, endpoint=receiver.endpoint, env=runtime) as run:
+        run.call(1, "tools/call", name="slow", arguments={"seconds": 0})
+        worker = run.worker()
+        receiver.wait_for(lambda r: r.spans)
+        (log,) = (str(path / "server.log") for path in run.state.glob("runs/*"))
+        os.kill(worker, signal.SIGSTOP)  # it would end with the pump
+        os.kill(worker if victim == "worker" else run.process.pid, signal.SIGKILL)
+
+        wait_until(lambda: (run.process.poll() is not None) if victim == "pump" else not running(worker), "it is gone")
+        assert log in claimed_paths(tmp_path / "otel-bridge" / "claims")
+        os.kill(worker, signal.SIGCONT) if victim == "pump" else run.close()
+        wait_until(lambda: not claimed_paths(tmp_path / "otel-bridge" / "claims"), "nobody claims it any more")
 
 
 def test_a_worker_that_is_killed_stops_nothing(tmp_path: Path, receiver: Receiver) -> None:
@@ -240,6 +265,8 @@ def test_nobody_reads_the_errors(tmp_path: Path, receiver: Receiver) -> None:
         os.set_blocking(write_end, True)
     with Wrapped(tmp_path, SERVER, endpoint=receiver.endpoint, stderr=write_end) as run:
         os.close(write_end)
+        run.call("first", "initialize")
+        os.kill(run.worker(), signal.SIGKILL)  # which the pump would say
         for number in range(20):
             run.send({"id": number, "method": "tools/call", "params": {"name": "garbage"}})
             lines = [run.line() for _ in range(4)]

@@ -1,0 +1,42 @@
+"""No planted secret of the recorded session leaves by its frames, nor lies in what a run writes down."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from otel_bridge.entries.frame import Frame
+from otel_bridge.sessions.attributes import Capture, MappingOptions
+from otel_bridge.sessions.frame_mapping import FrameMapping, FrameOptions
+from otel_bridge.sessions.frame_reader import FrameReader
+from otel_bridge.sessions.frame_saved import frames_to_json, heard_to_json
+from tests.recordings import recording
+from tests.sessions.reading import items_of
+from tests.sessions.test_secrets import NOTHING_TELLS, PLANTED
+from tests.wrapper.recorded_frames import RUN_ID, frames_of, interleaved
+
+
+@pytest.mark.parametrize("capture", Capture)
+def test_only_what_nothing_tells_leaves(capture: Capture) -> None:
+    """Not in a span, nor in the journal or the state of the run."""
+    source = recording("secrets")
+    options = MappingOptions(capture=capture, max_value_bytes=1 << 20)
+    mapping, reader = FrameMapping(options, FrameOptions()), FrameReader(RUN_ID, options, is_debugger=True)
+    told = []
+    for one in interleaved(frames_of(source.calls), items_of(source.log), 5.0):
+        if isinstance(one, Frame):
+            calls = reader.read(one)
+            told += [json.dumps(heard_to_json(call)) for call in calls]
+            told.append(repr(mapping.hear(calls, one.time_ns / 1e9)))
+        else:
+            told.append(repr(mapping.take((one,))))
+        told.append(json.dumps(frames_to_json(mapping)))
+    told.append(repr(mapping.over()))
+    everything = "\n".join(told)
+
+    assert "hunter2" in json.dumps([frame.data.decode() for frame in frames_of(source.calls) if frame.data])
+    leaked = {secret for secret in PLANTED if secret in everything}
+    assert leaked <= NOTHING_TELLS[capture]
+    assert not re.search(r"hunter2|ghp_[A-Z]", everything)
