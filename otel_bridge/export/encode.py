@@ -19,10 +19,11 @@ EncodedSpan = NewType("EncodedSpan", bytes)
 
 _Key = TypeVar("_Key")
 
-# `flags` of a span and of a link: bit 8 says that bit 9 is known, bit 9 that the other span is another process's.
-# A parent is always this bridge's own, a link never is (it comes from a client's trace context).
-_SPAN_FLAGS = b"\x85\x01" + struct.pack("<I", 0x100)
-_LINK_FLAGS = b"\x35" + struct.pack("<I", 0x300)
+# `flags` of a span and of a link (`SpanFlags`): bit 8 says that bit 9 is known, bit 9 that the other span, which is the
+# parent or the link's, is another process's. By `is_remote`, which is 0 or 1.
+_FLAGS = [struct.pack("<I", flags) for flags in (0x100, 0x300)]
+_SPAN_FLAGS = [b"\x85\x01" + flags for flags in _FLAGS]
+_LINK_FLAGS = [b"\x35" + flags for flags in _FLAGS]
 
 # The tags of `attributes` in the messages that have some.
 _OF_SPAN, _OF_EVENT, _OF_LINK = b"\x4a", b"\x1a", b"\x22"
@@ -114,7 +115,7 @@ class SpanEncoder:
         status = _field(b"\x12", _utf8(span.status_message)) if span.status_message else b""
         if span.status:
             status += b"\x18" + _SMALL_VARINTS[span.status]
-        parts += (b"\x7a", _size(len(status)), status, _SPAN_FLAGS)
+        parts += (b"\x7a", _size(len(status)), status, _SPAN_FLAGS[span.is_parent_remote])
         return EncodedSpan(b"".join(parts))
 
     def _event(self, event: SpanEvent) -> bytes:
@@ -127,7 +128,7 @@ class SpanEncoder:
         if link.trace_state:
             parts.append(_field(b"\x1a", _utf8(link.trace_state)))
         self._add_attributes(parts, _OF_LINK, link.attributes)
-        parts.append(_LINK_FLAGS)
+        parts.append(_LINK_FLAGS[link.is_remote])
         return b"".join(parts)
 
     def _add_attributes(self, parts: list[bytes], tag: bytes, attributes: Attributes) -> None:

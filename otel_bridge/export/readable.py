@@ -50,12 +50,12 @@ class ReadableSpans:
         return ReadableSpan(
             name=span.name,
             context=_context(span.trace_id, span.span_id, span.trace_state),
-            parent=_context(span.trace_id, span.parent_id) if span.parent_id else None,
+            parent=_context(span.trace_id, span.parent_id, is_remote=span.is_parent_remote) if span.parent_id else None,
             resource=self._resource,
             attributes=span.attributes,
             events=events,
             links=[
-                Link(_context(link.trace_id, link.span_id, link.trace_state, is_remote=True), link.attributes)
+                Link(_context(link.trace_id, link.span_id, link.trace_state, is_remote=link.is_remote), link.attributes)
                 for link in span.links
             ],
             kind=_KINDS[span.kind],

@@ -100,12 +100,13 @@ class FrameCall:
             own.attributes[names.OUTCOME] = answer.outcome
         trace_id, parent_id = _place(self.opener, home)
         links: list[SpanLink] = []
-        if caller and join_caller:
+        has_joined = caller is not None and join_caller
+        if caller and has_joined:
             trace_id, parent_id = caller.trace_id, caller.span_id
             if home:
                 links.append(SpanLink(home.trace_id, root_span_id(home.trace_id)))
         elif caller:
-            links.append(SpanLink(caller.trace_id, caller.span_id, caller.trace_state))
+            links.append(SpanLink(caller.trace_id, caller.span_id, caller.trace_state, is_remote=True))
         start_ns = max(self.start_ns, home.root_ns if home else 0)
         span, *more = own.finish(
             trace_id,
@@ -120,9 +121,10 @@ class FrameCall:
             start_ns=start_ns,
             end_ns=max(answer.end_ns, start_ns + SHORTEST_NS),
             links=tuple(links),
-            trace_state=caller.trace_state if caller and join_caller else "",
+            trace_state=caller.trace_state if caller and has_joined else "",
+            is_parent_remote=has_joined,
         )
-        return [span, *more]
+        return [span, *(replace(one, is_parent_remote=has_joined) for one in more)]
 
 
 def _place(opener: bytes, home: Home | None) -> tuple[int, int]:

@@ -43,17 +43,24 @@ class SpanEvent:
 
 @dataclass(frozen=True, slots=True)
 class SpanLink:
-    """A pointer to a span of another trace: ids as the integers of their 128 and 64 bits, `trace_state` as W3C text."""
+    """A pointer to a span of another trace: ids as the integers of their 128 and 64 bits, `trace_state` as W3C text.
+
+    `is_remote` says that the span is another process's: it came in a trace context.
+    """
 
     trace_id: int
     span_id: int
     trace_state: str = ""
     attributes: Attributes = field(default_factory=dict)
+    is_remote: bool = False
 
 
 @value(frozen=True, slots=True)
 class Span:
-    """A finished span. Ids are integers of 128 and 64 bits; times are Unix nanoseconds; `parent_id` 0 means a root."""
+    """A finished span. Ids are integers of 128 and 64 bits; times are Unix nanoseconds; `parent_id` 0 means a root.
+
+    `is_parent_remote` says that the parent is another process's.
+    """
 
     trace_id: int
     span_id: int
@@ -69,3 +76,4 @@ class Span:
     status_message: str = ""
     dropped_events: int = 0
     trace_state: str = ""
+    is_parent_remote: bool = False

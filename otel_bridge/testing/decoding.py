@@ -46,6 +46,7 @@ def _span(span: trace_pb2.Span) -> Span:
                 int.from_bytes(link.span_id, "big"),
                 link.trace_state,
                 _attributes(link.attributes),
+                _is_remote(link.flags),
             )
             for link in span.links
         ),
@@ -53,7 +54,12 @@ def _span(span: trace_pb2.Span) -> Span:
         status_message=span.status.message,
         dropped_events=span.dropped_events_count,
         trace_state=span.trace_state,
+        is_parent_remote=_is_remote(span.flags),
     )
+
+
+def _is_remote(flags: int) -> bool:
+    return bool(flags & trace_pb2.SPAN_FLAGS_CONTEXT_IS_REMOTE_MASK)
 
 
 def _attributes(pairs: Sequence[KeyValue]) -> dict[str, AttributeValue]:

@@ -87,6 +87,7 @@ def _span(span: ReadableSpan) -> Span:
                 one.context.span_id,
                 one.context.trace_state.to_header(),
                 _attributes(one.attributes),
+                one.context.is_remote,
             )
             for one in span.links
         ),
@@ -94,6 +95,7 @@ def _span(span: ReadableSpan) -> Span:
         status_message=span.status.description or "",
         dropped_events=span.dropped_events,
         trace_state=context.trace_state.to_header(),
+        is_parent_remote=parent is not None and parent.is_remote,
     )
 
 

@@ -34,17 +34,18 @@ SPAN_IDS = st.integers(1, (1 << 64) - 1)
 TIMES_NS = st.integers(946_684_800_000_000_000, 7_258_118_400_000_000_000)
 TRACE_STATES = st.sampled_from(["", "vendor=value", "a=1,b@c=x y/z"])
 EVENTS = st.builds(SpanEvent, TEXT, TIMES_NS, ATTRIBUTES)
-LINKS = st.builds(SpanLink, TRACE_IDS, SPAN_IDS, TRACE_STATES, ATTRIBUTES)
+LINKS = st.builds(SpanLink, TRACE_IDS, SPAN_IDS, TRACE_STATES, ATTRIBUTES, st.booleans())
 
 
 @st.composite
 def spans(draw: st.DrawFn) -> Span:
     """Any span that the SDK can hold too: a status message stands only beside ERROR there."""
     status = draw(st.sampled_from(StatusCode))
+    parent_id = draw(st.just(0) | SPAN_IDS)
     return Span(
         trace_id=draw(TRACE_IDS),
         span_id=draw(SPAN_IDS),
-        parent_id=draw(st.just(0) | SPAN_IDS),
+        parent_id=parent_id,
         name=draw(TEXT),
         kind=draw(st.sampled_from(SpanKind)),
         start_ns=draw(TIMES_NS),
@@ -56,6 +57,7 @@ def spans(draw: st.DrawFn) -> Span:
         status_message=draw(TEXT) if status is StatusCode.ERROR else "",
         dropped_events=draw(st.integers(0, 400)),
         trace_state=draw(TRACE_STATES),
+        is_parent_remote=draw(st.booleans()) if parent_id else False,
     )
 
 

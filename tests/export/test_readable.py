@@ -38,7 +38,8 @@ def test_fields(span: Span) -> None:
     ]
     assert readable.dropped_events == span.dropped_events
     assert [link.context.span_id for link in readable.links] == [link.span_id for link in span.links]
-    assert all(link.context.is_remote for link in readable.links)
+    assert [link.context.is_remote for link in readable.links] == [link.is_remote for link in span.links]
+    assert (readable.parent.is_remote if readable.parent else False) == span.is_parent_remote
     assert readable.status.status_code.name == span.status.name
     assert (readable.status.description or "") == span.status_message
 

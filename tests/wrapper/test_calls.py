@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span as ProtoSpan
+from opentelemetry.proto.trace.v1.trace_pb2 import SpanFlags
 
 from otel_bridge.entries.frame import Direction
+from otel_bridge.export.encode import SpanEncoder
 from otel_bridge.sessions.attributes import Capture
 from otel_bridge.sessions.frame_mapping import CANCEL_DELAY_S, LOG_DELAY_S
 from otel_bridge.sessions.frame_reader import MAX_IN_FLIGHT
@@ -15,6 +18,8 @@ from otel_bridge.sessions.span import SpanKind, SpanLink, StatusCode
 from tests.wrapper.rpc import START_NS, STEP_NS, Conversation
 
 SESSION = "5f1c9a53-5d0e-4a47-9a0c-3f4c1a6f0f11"
+LOCAL = SpanFlags.SPAN_FLAGS_CONTEXT_HAS_IS_REMOTE_MASK
+REMOTE = LOCAL | SpanFlags.SPAN_FLAGS_CONTEXT_IS_REMOTE_MASK
 TRACE, PARENT = 0x4BF92F3577B34DA6A3CE929D0E0E4736, 0x00F067AA0BA902B7
 TRACEPARENT = f"00-{TRACE:032x}-{PARENT:016x}-01"
 
@@ -309,7 +314,7 @@ def test_the_callers_span_is_linked() -> None:
     talk.reply(1)
 
     (span,) = talk.spans
-    assert span.links == (SpanLink(TRACE, PARENT, "a=1,b=2"),)
+    assert span.links == (SpanLink(TRACE, PARENT, "a=1,b=2", is_remote=True),)
     assert (span.parent_id, span.trace_state) == (0, "")
     assert span.trace_id != TRACE
 
@@ -343,6 +348,22 @@ def test_a_call_of_a_session_that_joins_its_caller_is_linked_to_the_sessions_roo
 
 
 @pytest.mark.parametrize(
+    ("join_caller", "expected"), [(False, (LOCAL, [REMOTE])), (True, (REMOTE, [LOCAL]))], ids=["linked", "joined"]
+)
+def test_a_backend_is_told_which_spans_are_another_process(join_caller: bool, expected: tuple[int, list[int]]) -> None:
+    """By the flags of OTLP: the agent's span is, the session's root is not."""
+    talk = Conversation(is_debugger=True, join_caller=join_caller)
+    talk.ask(1, "create_debug_session", {"language": "python"})
+    talk.reply(1, json.dumps({"success": True, "sessionId": SESSION}))
+    talk.ask(2, "step_over", {"sessionId": SESSION}, _meta={"traceparent": TRACEPARENT})
+    talk.reply(2, json.dumps({"success": True}))
+
+    message = ProtoSpan.FromString(SpanEncoder().encode(talk.spans[-1]))
+
+    assert (message.flags, [link.flags for link in message.links]) == expected
+
+
+@pytest.mark.parametrize(
     "traceparent",
     [
         "",
@@ -371,7 +392,7 @@ def test_a_later_version_of_the_context_may_hold_more() -> None:
     talk.ask(1, "x", _meta={"traceparent": f"01{TRACEPARENT[2:]}-more", "tracestate": "x" * 600})
     talk.reply(1)
 
-    assert talk.spans[0].links == (SpanLink(TRACE, PARENT),)
+    assert talk.spans[0].links == (SpanLink(TRACE, PARENT, is_remote=True),)
 
 
 def test_a_session_that_no_log_tells_of() -> None:
