@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +26,7 @@ from otel_bridge.pipeline.tail import Tail
 from otel_bridge.sessions.attributes import MappingOptions
 from otel_bridge.sessions.saved import restore
 from otel_bridge.settings import Exporter, ExportSettings
-from otel_bridge.sources import Checkpoint, Follower, Start
+from otel_bridge.sources import Checkpoint, Follower, Only, Start
 from otel_bridge.sources.processes import Holders
 from otel_bridge.sources.watching import Watcher
 from otel_bridge.state.place import DEAD_LETTERS, state_folder
@@ -76,7 +77,7 @@ def running_tail(settings: TailSettings, announcer: Announcer, stop: threading.E
         )
         committer.delivery, committer.endpoint = delivery, transport.endpoint
         tail = Tail(follower, stage, delivery, committer, announcer, settings.mapping.idle_timeout_ms, holders, traces)
-        _restore(tail, store, settings.mapping, folder)
+        _restore(tail, store, settings, folder)
         # Before anything else: to a tail that knows of no unread bytes every saved log would seem silent.
         follower.look()
         announcer.once(_beginning(follower.statistics().files, settings, transport.endpoint))
@@ -128,21 +129,27 @@ class _Looking(threading.Thread):
 def _follower(settings: TailSettings, holders: Holders, traces: DapTraces) -> Follower:
     start = Start(settings.start) if settings.start else Start.AUTO
     places: Callable[[], Sequence[str]] = lambda: settings.paths  # noqa: E731
+    only = Only()
     if not settings.paths:
+        from otel_bridge.sources.claims import claimed_paths, claims_folder
         from otel_bridge.sources.discovery import default_places
 
+        # Whoever names a log means it, whosever it is. In the default places, which many can write to, lie others' too.
         places = default_places(holders)
-    return Follower(lambda: [*places(), *traces.paths], start=start, in_use=holders.in_use)
+        only = Only(os.getuid(), lambda: claimed_paths(claims_folder()))
+    return Follower(lambda: [*places(), *traces.paths], start=start, in_use=holders.in_use, only=only)
 
 
-def _restore(tail: Tail, store: StateStore, options: MappingOptions, folder: Path) -> None:
+def _restore(tail: Tail, store: StateStore, settings: TailSettings, folder: Path) -> None:
+    """Goes on where the last run was: in all logs without PATH, else in those that are named now."""
     saved = store.load()
     try:
         for chain, log in saved.logs.items():
-            tail.stage.adopt(chain, restore(options, log.log, log.sessions, log.occurrences))
+            tail.stage.adopt(chain, restore(settings.mapping, log.log, log.sessions, log.occurrences))
             tail.writers[chain] = LogWriters.from_json(log.log.get("writers"))
         tail.committer.restore(saved.checkpoints)
-        tail.follower.restore([Checkpoint.from_json(values) for values in saved.checkpoints.values()])
+        checkpoints = [Checkpoint.from_json(values) for values in saved.checkpoints.values()]
+        tail.follower.restore(checkpoints, only_asked=bool(settings.paths))
     except (KeyError, TypeError, ValueError) as error:
         raise StateError(
             f"the state in {folder} cannot be read: {error}",

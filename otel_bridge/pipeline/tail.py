@@ -18,7 +18,7 @@ from otel_bridge.export.delivery import Delivery
 from otel_bridge.export.encode import SpanEncoder
 from otel_bridge.pipeline.announcements import Announcer
 from otel_bridge.pipeline.dap_traces import DapTraces
-from otel_bridge.pipeline.mapping_stage import Cut, MappingStage
+from otel_bridge.pipeline.mapping_stage import Cut, MappedLog, MappingStage
 from otel_bridge.pipeline.marks import Committer, Mark
 from otel_bridge.pipeline.servers import LogWriters, Writers
 from otel_bridge.sessions.log_mapping import LogMapping
@@ -145,7 +145,7 @@ class Tail:
         followed = {chain.chain: chain for chain in self.follower.statistics().chains}
         spans: list[Span] = []
         self._look_for_writers(followed)
-        for chain, log in self.stage.logs.items():
+        for chain, log in self._logs_now():
             on_disk = followed.get(chain)
             if log.mapping.has_open and (on_disk is None or not on_disk.lag_bytes):
                 ended = self._ended(chain, log.mapping, on_disk is not None)
@@ -158,11 +158,16 @@ class Tail:
         if spans or self._unsaved or self._forgotten or is_changed:
             self._submit(spans)
 
+    def _logs_now(self) -> list[tuple[str, MappedLog]]:
+        """The logs, without those of an earlier run that are not asked for now: they are left as they were."""
+        waiting = self.follower.waiting()
+        return [(chain, log) for chain, log in self.stage.logs.items() if chain not in waiting]
+
     def _check_traces(self, followed: Mapping[str, ChainStatistics]) -> list[Span]:
         """Looks for DAP traces of the sessions, and gives what is final because no more of one will come."""
         behind = [chain.path for chain in followed.values() if chain.lag_bytes]
         spans: list[Span] = []
-        for chain, log in self.stage.logs.items():
+        for chain, log in self._logs_now():
             paths = [followed[chain].path] if chain in followed else []
             final = self.traces.check(log.mapping, paths, behind)
             spans += final

@@ -198,19 +198,17 @@ class Follower:
         self._roster.unsaved.pop(generation.id, None)
         return saved
 
-    def unsaved(self, *, only_untouched: bool = False) -> Sequence[Checkpoint]:
+    def waiting(self) -> frozenset[str]:
+        """The chains with checkpoints that are not restored: not asked for now, or not to be read now."""
+        with self._lock:
+            return frozenset(checkpoint.chain for checkpoint in self._looker.to_restore)
+
+    def unsaved(self) -> Sequence[Checkpoint]:
         """Checkpoints of files that were found, renamed or have grown since theirs was made: to be committed with any
         batch, so that even files of which nothing is read yet are known after a crash.
-
-        While batches are in the air, only those may be committed ahead of them of which nothing was given out yet
-        (`only_untouched`): the others say where the next batch begins.
         """
         with self._lock:
-            return [
-                self._save(generation)
-                for generation in list(self._roster.unsaved.values())
-                if not (only_untouched and generation.touched)
-            ]
+            return [self._save(generation) for generation in list(self._roster.unsaved.values())]
 
     def release(self, generation: str) -> None:
         """Say that the end of this generation is committed: it can be forgotten once its file has no name."""

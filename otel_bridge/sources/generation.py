@@ -40,8 +40,6 @@ class Generation:
         self.absent_since_s: float | None = None
         self.given_out = False
         """Whether any byte was given out, now or before a restart."""
-        self.touched = False
-        """Whether anything was given out since this process began."""
         self.over = False
         """Nothing can follow any more (truncated, given up, gone): the end is due without waiting."""
         self.end_given = False
@@ -136,7 +134,6 @@ class Generation:
                 self.head = data[:HEAD_BYTES]
             self._seam = data[-SEAM_BYTES:]
             self.position += len(fresh)
-            self.touched = True
             self.size = max(self.size, self.position)
             if self.given_out:
                 return start, fresh

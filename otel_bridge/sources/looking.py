@@ -83,15 +83,17 @@ class Looker:
         """
         roster = self._roster
         self._touched = set()
-        if now_s - self._expanded_s >= _EXPAND_S:
+        expand_now = now_s - self._expanded_s >= _EXPAND_S
+        if expand_now:
             self._expanded_s = now_s
             self._scan.expand([*self._patterns(), *self._restored_bases])
             left = self._only.but()
             self._open_questions = self._open_questions or left != self._left_to_others
             self._left_to_others = left
         settle_now = now_s - self._settled_s >= _SETTLE_S
-        # What was denied is tried in every look, so that it is found before anybody takes it for something new.
-        if self.to_restore and (self._first or settle_now or self._denied):
+        # What was denied is tried in every look, and the rest whenever the places may have changed, so that it is found
+        # before anybody takes it for something new.
+        if self.to_restore and (self._first or expand_now or self._denied):
             self._restore(now_s)
         found, failed, same = self._scan.look(now_s)
         for folder, error in failed.items():

@@ -6,7 +6,10 @@ import os
 import time
 from pathlib import Path
 
+from otel_bridge.sessions.attributes import MappingOptions
+from otel_bridge.sources.claims import claim
 from otel_bridge.testing import Receiver
+from tests.faults.spans import by_id, check_same, expected, wait_for_all
 from tests.real.bridge import TailProcess
 from tests.real.ports import reserve_port
 from tests.recordings import Recording
@@ -60,3 +63,52 @@ def test_what_was_only_shown_is_still_delivered(tmp_path: Path) -> None:
         sent.command = sent.command[:-2]
         with sent:
             receiver.wait_for(lambda so_far: len(so_far.spans) == 39, 30)
+
+
+def test_without_path_only_what_is_this_users_and_nobody_elses_is_followed(tmp_path: Path) -> None:
+    """In a default place, which many can write to: neither another user's log nor one that a wrapper follows."""
+    places, runtime = tmp_path / "temporary" / "debug-mcp-server", tmp_path / "runtime"
+    places.mkdir(parents=True)
+    runtime.mkdir(0o700)
+    (places / "debug-mcp-server-1.log").write_bytes(Recording("happy").log)
+    (places / "debug-mcp-server-2.log").write_bytes(Recording("secrets").log)
+    if os.geteuid() == 0:  # nobody else can give a file away
+        (places / "debug-mcp-server-3.log").write_bytes(Recording("errors").log)
+        os.chown(places / "debug-mcp-server-3.log", 65_534, -1)
+    wanted = {span.trace_id for span in expected(places / "debug-mcp-server-1.log").values()}
+    others = [span for path in sorted(places.iterdir())[1:] for span in expected(path).values()]
+    env = {"TMPDIR": str(places.parent), "XDG_RUNTIME_DIR": str(runtime)}
+    held = claim(runtime / "otel-bridge" / "claims", [str(places / "debug-mcp-server-2.log")])
+    with Receiver() as receiver, TailProcess(tmp_path / "bridge", "--endpoint", receiver.endpoint, env=env) as bridge:
+        receiver.wait_for(lambda so_far: wanted <= {span.trace_id for span in so_far.spans}, 30)
+        assert bridge.stop() == 0  # what it had read is delivered then
+        assert not {span.trace_id for span in others} & {span.trace_id for span in receiver.spans}
+    held.release()
+
+
+def test_logs_that_are_not_named_again_are_left_as_they_were(tmp_path: Path) -> None:
+    """Neither read on nor their sessions ended meanwhile; named again, they go on where they were."""
+    first, second = tmp_path / "first.log", tmp_path / "second.log"
+    lines = Recording("happy").log.splitlines(keepends=True)
+    first.write_bytes(b"".join(lines[:60]))
+    second.write_bytes(Recording("secrets").log)
+    whole = tmp_path / "whole"
+    whole.write_bytes(b"".join(lines))
+    wanted, others = (expected(path, options=MappingOptions(idle_timeout_ms=1_000)) for path in (whole, second))
+
+    def tailed(receiver: Receiver, *paths: Path) -> TailProcess:
+        arguments = ["--endpoint", receiver.endpoint, "--idle-timeout", "1s", "--from", "beginning"]
+        return TailProcess(tmp_path / "bridge", *paths, *arguments)
+
+    with Receiver() as receiver:
+        with tailed(receiver, first) as bridge:
+            receiver.wait_for(lambda so_far: so_far.spans, 30)
+            assert bridge.stop() == 0
+        first.write_bytes(b"".join(lines))
+        before = len(receiver.spans)
+        with tailed(receiver, second) as bridge:
+            receiver.wait_for(lambda so_far: len(so_far.spans) >= before + len(others), 30)
+            assert bridge.stop() == 0
+        check_same(by_id(receiver.spans[before:]), others)
+        with tailed(receiver, first):
+            wait_for_all(receiver, wanted | others)

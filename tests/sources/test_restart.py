@@ -219,25 +219,13 @@ def test_held_files_of_a_killed_run_are_named(log: Path) -> None:
         tail.look()
         rotate(log)
     tail.look()
-    saved = list(tail.follower.unsaved(only_untouched=True))
+    saved = list(tail.follower.unsaved())
     tail.close()
     append(log, entries(9, 9))
     tail = restarted(log, saved)
 
     assert data_of(tail) == entries(5, 9)
     assert tail.losses() == [("server2.log", 0, len(entries(1, 4)))]
-
-
-def test_what_is_being_delivered_is_not_committed_ahead(log: Path) -> None:
-    """Of files that were read from, nothing is offered for a commit ahead of the batches in the air."""
-    append(log, entries(1, 2))
-    tail = Following([log])
-    tail.drain()
-
-    assert list(tail.follower.unsaved(only_untouched=True)) == []
-    assert len(tail.follower.unsaved()) == 1
-    assert list(tail.follower.unsaved()) == []
-    tail.close()
 
 
 def test_a_file_that_must_not_be_read_now_is_waited_for(log: Path) -> None:
