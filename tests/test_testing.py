@@ -216,7 +216,7 @@ def test_hanging_up_gives_no_answer() -> None:
 
 
 def test_closing_cuts_a_delayed_reply_short() -> None:
-    """Leaving the receiver does not wait for a reply whose delay is far from over."""
+    """Leaving the receiver does not wait for a reply whose delay is far from over; it is not given."""
     asked = threading.Event()
 
     def slow(_: Request) -> CannedReply:
@@ -227,9 +227,12 @@ def test_closing_cuts_a_delayed_reply_short() -> None:
         connection = http.client.HTTPConnection("127.0.0.1", receiver.port, timeout=10)
         connection.request("POST", "/v1/traces", export(1), PROTOBUF)
         assert asked.wait(10)
+    with pytest.raises(ConnectionError):
+        connection.getresponse()
     connection.close()
 
     assert len(receiver.requests) == 1
+    assert receiver.spans == []
 
 
 def test_an_idle_open_connection_does_not_hold_up_the_close() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
@@ -105,8 +106,8 @@ class Receiver:
     def _answer(self, request: Request, flaw: CannedReply | None) -> CannedReply:
         """Choose the reply, wait as long as it asks for, and file the request."""
         reply = flaw or self._reply_to(request)
-        if reply.delay_s:
-            self._closing.wait(reply.delay_s)
+        if reply.delay_s and self._closing.wait(reply.delay_s):
+            reply = replace(reply, hang_up=True)  # not due yet: the client gets no answer, so nothing was accepted
         with self._changed:
             self._requests.append(request)
             if 200 <= reply.status < 300 and not reply.hang_up:

@@ -32,7 +32,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class CannedReply:
-    """What the receiver answers: after `delay_s` seconds, or not at all (`hang_up` closes the connection instead)."""
+    """What the receiver answers: after `delay_s` seconds, or not at all (`hang_up` closes the connection instead).
+
+    A receiver that is closed before the delay is over gives no answer either.
+    """
 
     status: int = 200
     body: bytes = b""

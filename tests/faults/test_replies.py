@@ -48,9 +48,7 @@ CUT_OFF = {"Content-Type": "application/x-protobuf", "Content-Length": "100", "C
         pytest.param(CannedReply(401), "HTTP 401; check --header", {}, id="401"),
         pytest.param(CannedReply(302, headers={"Location": "/login"}), "a redirect to", {}, id="302"),
         pytest.param(CannedReply(200, b"<html></html>", HTML), "no OTLP answer", {}, id="200 with HTML"),
-        pytest.param(
-            CannedReply(delay_s=600), "no answer within 1 s", ONE_SECOND, id="never answers", marks=pytest.mark.slow
-        ),
+        pytest.param(CannedReply(delay_s=600), "no answer within 1 s", ONE_SECOND, id="never answers"),
         pytest.param(CannedReply(hang_up=True), "closed without an answer", {}, id="hangs up"),
         pytest.param(CannedReply(200, b"half", CUT_OFF), "in the middle of the answer", {}, id="closes half way"),
         pytest.param(None, "connection refused", {}, id="nobody there"),
