@@ -1,4 +1,4 @@
-"""The server as our child: started with pipes, sent every signal that we get, and ended by what ended it."""
+"""The server as our child: started with pipes, sent every signal that only we get, and ended by what ended it."""
 
 from __future__ import annotations
 
@@ -57,6 +57,14 @@ class Child:
             os.close(theirs_out)
         return cls(process, stdin, stdout)
 
+    @property
+    def is_in_our_group(self) -> bool:
+        """Whether it gets what is sent to our process group; False once it has ended, or left it."""
+        try:
+            return os.getpgid(self.process.pid) == os.getpgrp()
+        except ProcessLookupError:
+            return False
+
     def send(self, number: int) -> None:
         """Send it a signal, unless it has ended."""
         self.process.send_signal(number)
@@ -79,6 +87,6 @@ def end_as(exit_code: int) -> NoReturn:
         with contextlib.suppress(OSError):  # SIGKILL needs no preparation
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
-        os.kill(os.getpid(), number)
+        signal.raise_signal(number)  # to this thread: another one may be waiting for signals
         exit_code = 128 + number  # it was one that ends nobody, or is ignored
     os._exit(exit_code)

@@ -60,6 +60,7 @@ def run(
         "delivery_s": DELIVERY_S,
     }
     worker, feed = _start_worker(folder, stderr)
+    signals.tell_senders()
     feed.tell(Configuration(values))
     exit_code = Pump(child, feed, signals, stderr).run()
     if worker:
@@ -133,5 +134,5 @@ def _wait_for(worker: subprocess.Popen[bytes], feed: Feed, signals: Signals) -> 
         if feed.is_open:
             poll.register(feed.descriptor, select.POLLOUT)
         poll.poll(left_s * 1000)
-        if any(number in FORWARDED for number in signals.take()):
+        if any(caught.number in FORWARDED for caught in signals.take()):
             return

@@ -93,9 +93,9 @@ class Pump:
             self._feed.close()
         self._feed.flush()
         if ready.get(self._signals.descriptor, 0):
-            for number in self._signals.take():
-                if number in FORWARDED:
-                    self._child.send(number)
+            for caught in self._signals.take():
+                if caught.number in FORWARDED and not (caught.is_for_group and self._child.is_in_our_group):
+                    self._child.send(caught.number)
         self._say()
 
     def _ready(self) -> dict[int, int]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import termios
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -26,6 +29,13 @@ def hear_signals() -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
+def in_foreground_of(terminal: int) -> None:
+    """Makes a terminal that process's own, whose keys it gets."""
+    hear_signals()
+    os.setsid()
+    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+
+
 class Wrapped:
     """A wrapped server with its pipes. What is left of it, and its worker, is killed at the end."""
 
@@ -37,12 +47,14 @@ class Wrapped:
         endpoint: str = NOWHERE,
         env: Mapping[str, str] | None = None,
         stderr: int | None = None,
+        terminal: int | None = None,
+        program: Sequence[str] = COMMAND,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.state = folder / "state"
         self.errors = folder / "stderr"
         self._mark = f"OTEL_BRIDGE_TEST_RUN={folder}"
-        words = [*COMMAND, "--endpoint", endpoint, "--state-dir", str(self.state), *options, "--", *map(str, command)]
+        words = [*program, "--endpoint", endpoint, "--state-dir", str(self.state), *options, "--", *map(str, command)]
         name, _, value = self._mark.partition("=")
         with self.errors.open("wb") as errors:
             self.process = subprocess.Popen(
@@ -53,7 +65,7 @@ class Wrapped:
                 env={**os.environ, **(env or {}), name: value},
                 cwd=folder,
                 bufsize=0,
-                preexec_fn=hear_signals,
+                preexec_fn=hear_signals if terminal is None else partial(in_foreground_of, terminal),
             )
 
     def __enter__(self) -> Self:
