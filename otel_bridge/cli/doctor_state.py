@@ -8,6 +8,7 @@ from pathlib import Path
 
 from otel_bridge.cli.findings import Finding, fail, ok, warn
 from otel_bridge.cli.progress import kept_dead_letters
+from otel_bridge.cli.runs import TAKEN_UP, known_runs
 from otel_bridge.errors import StateError
 from otel_bridge.state.place import DEAD_LETTERS, can_make, prepare_state_folder
 from otel_bridge.state.reading import StateView, read_state
@@ -45,6 +46,7 @@ def check_state(folder: Path, state: StateView | Finding | None) -> Iterator[Fin
         yield from _on_running(subject, state)
     yield from _on_room(folder)
     yield from _on_dead_letters(folder)
+    yield from _on_runs(folder)
 
 
 def _on_running(subject: str, state: StateView) -> Iterator[Finding]:
@@ -73,3 +75,11 @@ def _on_dead_letters(folder: Path) -> Iterator[Finding]:
         return
     if kept.spans:
         yield warn(TOPIC, str(path), f"{kept.spans:,} refused spans are kept", "send them again: otel-bridge resend")
+
+
+def _on_runs(folder: Path) -> Iterator[Finding]:
+    for run in known_runs(folder):
+        if run.problem:
+            yield warn(TOPIC, run.folder, run.problem, "remove the folder if you do not need its log")
+        elif not run.is_running:
+            yield warn(TOPIC, run.folder, f"a run that ended left {run.waiting}", TAKEN_UP)

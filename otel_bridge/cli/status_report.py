@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from otel_bridge.cli.progress import FollowedFile, Kept, followed_files, kept_dead_letters
+from otel_bridge.cli.runs import Run, known_runs
 from otel_bridge.state.lock import Holder
 from otel_bridge.state.place import DEAD_LETTERS
 from otel_bridge.state.reading import OpenSession, StateView
@@ -34,12 +35,14 @@ class Status:
     held_bytes: int
     files: tuple[FollowedFile, ...]
     sessions: tuple[OpenSession, ...]
+    runs: tuple[Run, ...]
 
     @classmethod
     def of(cls, folder: Path, view: StateView | None, now_ms: int) -> Status:
         """The status of what a state folder holds. Raises StateError for what cannot be read."""
+        runs = known_runs(folder)
         if view is None:
-            return cls(str(folder), False, now_ms, None, "", "", 0, 0, 0, Kept(), {}, {}, {}, 0, 0, (), ())
+            return cls(str(folder), False, now_ms, None, "", "", 0, 0, 0, Kept(), {}, {}, {}, 0, 0, (), (), runs)
         run = view.run
         # What a bridge waited for, and held open, when it ended is no news.
         now = run if view.holder else {}
@@ -61,6 +64,7 @@ class Status:
             held_bytes=int(str(now.get("held_bytes", 0))),
             files=tuple(followed_files(view.checkpoints, view.path)),
             sessions=view.sessions,
+            runs=runs,
         )
 
     @property
@@ -98,6 +102,7 @@ class Status:
             "lag_s": self.lag_s,
             "files": [{**asdict(file), "lag_bytes": file.lag_bytes} for file in self.files],
             "sessions": [asdict(session) for session in self.sessions],
+            "runs": [asdict(run) for run in self.runs],
         }
 
 
@@ -124,6 +129,11 @@ def tab_separated(status: Status) -> Iterator[str]:
         yield _line("file", file.path, file.offset_bytes, file.size_bytes, file.lag_bytes, last_ms)
     for session in status.sessions:
         yield _line("session", session.session_id, session.name, session.language, session.began_ms, session.last_ms)
+    for run in status.runs:
+        state = "running" if run.is_running else "waiting"
+        yield _line("run", run.folder, state, run.started_ms or "", run.log, run.behind_bytes, run.open_sessions)
+        if run.problem:
+            yield _line("run_problem", run.folder, run.problem)
 
 
 def _line(*cells: object) -> str:

@@ -61,6 +61,22 @@ def print_tables(status: Status, stream: TextIO) -> None:
                 ),
             )
         )
+    if status.runs:
+        console.print()
+        console.print(
+            _table(
+                ("RUN", "BEGAN", "WAITS", "DELIVERED BY"),
+                (
+                    (
+                        shown(one.folder),
+                        ago(one.started_ms),
+                        shown(one.waiting),
+                        "itself" if one.is_running else "the next `otel-bridge run`",
+                    )
+                    for one in status.runs
+                ),
+            )
+        )
 
 
 def _facts(status: Status, shown: Cell, ago: Cell) -> Iterator[tuple[str, str]]:

@@ -161,29 +161,56 @@ class RunFolder:
 
 def dead_runs(state_folder: Path) -> Iterator[RunFolder]:
     """The folders of runs that are over and left something, each locked by this process from now on."""
-    runs = state_folder / RUNS
-    try:
-        names = sorted(entry.name for entry in os.scandir(runs) if not entry.name.startswith("."))
-    except OSError:
-        return
-    for name in names:
+    for path in _folders(state_folder):
         try:
-            lock = _locked(runs / name)
+            lock = _locked(path)
         except (OSError, StateError):
             continue  # it is alive, or was removed just now
-        folder = RunFolder(runs / name, lock)
-        if (folder.path / DESCRIPTION).exists():
+        folder = RunFolder(path, lock)
+        if (path / DESCRIPTION).exists():
             yield folder
         else:
             folder.release()
+
+
+def run_folders(state_folder: Path) -> Iterator[tuple[Path, bool]]:
+    """The folders of all runs that are not done, and whether a process holds each. Nothing is changed."""
+    for path in _folders(state_folder):
+        try:
+            descriptor = os.open(path / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            continue  # it was removed just now, or is no run
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            is_held = False
+        except BlockingIOError:
+            is_held = True
+        finally:
+            os.close(descriptor)
+        yield path, is_held
+
+
+def _folders(state_folder: Path) -> list[Path]:
+    try:
+        with os.scandir(state_folder / RUNS) as entries:
+            return sorted(Path(entry.path) for entry in entries if not entry.name.startswith("."))
+    except OSError:
+        return []
 
 
 def _locked(folder: Path) -> int:
     """The descriptor of the folder's lock, held. Raises BlockingIOError when another process holds it."""
     descriptor = open_own_file(folder / LOCK)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                # Who only asks whether it is held has a shared lock for that moment: no reason to give up.
+                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
+            else:
+                return descriptor
     except OSError:
         os.close(descriptor)
         raise
-    return descriptor

@@ -13,11 +13,13 @@ from otel_bridge.cli.doctor_backend import check_endpoint, check_settings, on_re
 from otel_bridge.cli.doctor_state import check_state, look_at_state
 from otel_bridge.cli.findings import Finding, Level
 from otel_bridge.export.reply import GrpcReply, HttpReply, NoReply, NotSent, Reply
+from otel_bridge.sessions.attributes import Capture
 from otel_bridge.settings import resolve_export_settings
 from otel_bridge.state.commit import Commit, RunStatus
 from otel_bridge.state.place import DATABASE
 from otel_bridge.state.store import StateStore
 from otel_bridge.testing import CannedReply, Receiver
+from otel_bridge.wrapper.run_folder import RunFolder
 from tests.cli.found import CALL, ERROR, only, write
 from tests.cli.letters import bury
 from tests.cli.running import run, run_on_terminal
@@ -173,6 +175,20 @@ def test_kept_refusals_are_a_warning(tmp_path: Path) -> None:
 
     assert [one.level for one in found] == [Level.OK, Level.WARN]
     assert (found[1].text, found[1].next_step) == ("2 refused spans are kept", "send them again: otel-bridge resend")
+
+
+def test_run_that_was_not_delivered_is_a_warning(tmp_path: Path) -> None:
+    """With what waits, and that the next run delivers it; one that lives is none."""
+    runs = [RunFolder.create(tmp_path, None, 1, Capture.FULL) for _ in range(2)]
+    runs[0].release()
+
+    found = state(tmp_path)
+
+    assert [one.level for one in found] == [Level.OK, Level.WARN]
+    assert found[1].subject == str(runs[0].path)
+    assert found[1].text == f"a run that ended left 0 bytes of {runs[0].path}/server.log and 0 open sessions"
+    assert "otel-bridge run" in found[1].next_step
+    runs[1].release()
 
 
 def test_full_disk_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from otel_bridge.cli.progress import FollowedFile, Kept, followed_files, kept_dead_letters
+from otel_bridge.cli.runs import known_runs
 from otel_bridge.cli.status_report import Status, tab_separated
 from otel_bridge.errors import StateError
 from otel_bridge.export.dead_letters import DeadLetter, DeadLetters
 from otel_bridge.export.encode import RequestEncoder, SpanEncoder
 from otel_bridge.export.resource import Resource, Scope
+from otel_bridge.sessions.attributes import Capture
 from otel_bridge.sessions.saved import Json
 from otel_bridge.sessions.span import Span, SpanKind
 from otel_bridge.state.commit import Commit, Counts, LastError, RunStatus
 from otel_bridge.state.place import DATABASE, DEAD_LETTERS
 from otel_bridge.state.store import StateStore
+from otel_bridge.wrapper.run_folder import DESCRIPTION, LOCK, RunFolder, dead_runs, run_folders
 from tests.cli.running import run, run_on_terminal
 from tests.state.commits import changes, checkpoint, open_session
 
@@ -235,7 +240,7 @@ def test_lag_in_seconds_is_that_of_the_file_which_is_furthest_behind() -> None:
         FollowedFile("/unknown", "c", 0, 5, None, False),
         FollowedFile("/ahead", "c", 0, 5, 99_000, False),
     )
-    status = Status("/s", True, 10_000, None, "", "", 0, 0, 0, Kept(), {}, {}, {}, 0, 0, files, ())
+    status = Status("/s", True, 10_000, None, "", "", 0, 0, 0, Kept(), {}, {}, {}, 0, 0, files, (), ())
 
     assert status.lag_bytes == 11
     assert status.lag_s == 2.0
@@ -262,3 +267,77 @@ def test_dead_letters_that_are_no_file_are_named(tmp_path: Path) -> None:
 
     with pytest.raises(StateError, match=f"{tmp_path / DEAD_LETTERS} is no regular file; move it away"):
         kept_dead_letters(tmp_path / DEAD_LETTERS)
+
+
+# runs of the wrapper
+
+
+def left_run(state: Path, log: str) -> RunFolder:
+    """A run whose server wrote this log, of which nothing is delivered."""
+    folder = RunFolder.create(state, None, 1_700_000_000_000, Capture.ARGUMENTS)
+    (folder.path / "server.log").write_text(log)
+    return folder
+
+
+def test_runs_are_listed_with_what_waits_and_who_delivers_it(tmp_path: Path) -> None:
+    """One that is over is the next run's, one that lives delivers by itself; in all three forms."""
+    left_run(tmp_path, "x" * 700).release()
+    running = left_run(tmp_path, "")
+
+    shown = json.loads(run("status", "--json", "--state-dir", tmp_path).out)
+    lines = [line.split("\t") for line in run("status", "--state-dir", tmp_path).out.splitlines()]
+    tables = run_on_terminal("status", "--state-dir", tmp_path, columns=400)
+
+    found = {(one["is_running"], one["behind_bytes"]): one for one in shown["runs"]}
+    assert found.keys() == {(False, 700), (True, 0)}
+    over = found[False, 700]
+    assert over["log"] == f"{over['folder']}/server.log"
+    assert ["run", over["folder"], "waiting", "1700000000000", over["log"], "700", "0"] in lines
+    assert ["run", str(running.path), "running", "1700000000000", f"{running.path}/server.log", "0", "0"] in lines
+    assert f"700 bytes of {over['log']} and 0 open sessions" in tables.out
+    assert "the next `otel-bridge run`" in tables.out
+    running.release()
+
+
+def test_a_run_that_was_delivered_in_part_is_behind_by_the_rest(tmp_path: Path) -> None:
+    """Its own state says how far it came, and which sessions are open."""
+    folder = left_run(tmp_path, "x" * 1000)
+    log = folder.path / "server.log"
+    with StateStore.open(folder.path) as store:
+        store.commit(
+            Commit({"server.log-1#1": point_of(log, 400)}, {"server.log-1": changes({SESSION: open_session("s", 1)})})
+        )
+    folder.release()
+
+    (shown,) = known_runs(tmp_path)
+
+    assert (shown.behind_bytes, shown.open_sessions, shown.is_running) == (600, 1, False)
+    assert shown.waiting == f"600 bytes of {log} and 1 open session"
+
+
+def test_a_run_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    """The others are still shown."""
+    folder = left_run(tmp_path, "")
+    (folder.path / DESCRIPTION).write_text("{")
+    folder.release()
+    left_run(tmp_path, "xyz").release()
+
+    torn, other = known_runs(tmp_path)
+
+    assert f"{folder.path / DESCRIPTION} cannot be read" in torn.problem
+    assert other.behind_bytes == 3
+
+
+def test_looking_at_a_run_keeps_nobody_from_taking_it_up(tmp_path: Path) -> None:
+    """Who looks holds a shared lock for that moment."""
+    folder = left_run(tmp_path, "")
+    folder.release()
+    with ThreadPoolExecutor(1) as pool, (folder.path / LOCK).open() as looking:
+        fcntl.flock(looking, fcntl.LOCK_SH)
+        taking = pool.submit(lambda: list(dead_runs(tmp_path)))
+        assert [is_held for _, is_held in run_folders(tmp_path)] == [False]
+        fcntl.flock(looking, fcntl.LOCK_UN)
+        (taken,) = taking.result()
+
+    assert [is_held for _, is_held in run_folders(tmp_path)] == [True]
+    taken.release()
