@@ -19,10 +19,19 @@ from otel_bridge.wrapper.command import is_debugger, log_file_of, with_log_file
         "node ./mcp-debugger/dist/index.js",
         "mcp-debugger stdio",
         "/usr/local/bin/mcp-debugger stdio",
+        "/opt/mcp-debugger/start",
+        "node_modules/.bin/mcp-debugger stdio",
+        "npx -p @debugmcp/mcp-debugger -- mcp-debugger stdio",
+        "npx --registry https://npm.example.com @debugmcp/mcp-debugger stdio",
+        "npm exec -y -- @debugmcp/mcp-debugger stdio",
+        "pnpm dlx @debugmcp/mcp-debugger",
+        "bun run /opt/mcp-debugger/cli.ts",
+        "env DEBUG=1 -u HOME timeout -s INT 60 node --import ./hook.mjs /opt/mcp-debugger/cli.mjs stdio",
+        "sh /opt/mcp-debugger/start.sh",
     ],
 )
 def test_the_debugger_is_known(command: str) -> None:
-    """By its package, with any version, or by a part of a path."""
+    """By its package, with any version, or by a part of the path of the program that is run."""
     assert is_debugger(command.split())
 
 
@@ -33,11 +42,27 @@ def test_the_debugger_is_known(command: str) -> None:
         "npx @other/mcp-debugger-tools",
         "node /home/me/my-mcp-debugger/cli.mjs",
         "docker run --rm -i debugmcp/mcp-debugger:latest stdio",
+        "docker run --rm -i -v /home/me/mcp-debugger:/src debugmcp/mcp-debugger stdio",
         "uvx mcp-server-git --repository /src/mcp-debugger.git",
+        "uvx mcp-server-git --repository /home/me/mcp-debugger",
+        "npx -y @modelcontextprotocol/server-filesystem /home/me/mcp-debugger",
+        "npx --prefix /home/me/mcp-debugger @modelcontextprotocol/server-everything",
+        "node --import /home/me/mcp-debugger/hook.mjs server.mjs",
+        "node /home/me/mcp-debugger/node_modules/@modelcontextprotocol/server-everything/dist/index.js",
+        "/home/me/mcp-debugger/.venv/bin/python -m other_server",
+        "/home/me/mcp-debugger/.venv/bin/mcp-server-git",
+        "uv --directory /home/me/mcp-debugger run server.py",
+        "python3.11 server.py /home/me/mcp-debugger",
+        "bash -c /opt/mcp-debugger/start",
+        "npm run start --prefix /home/me/mcp-debugger",
+        "npx",
     ],
 )
 def test_another_server_is_not_taken_for_it(command: str) -> None:
-    """A server that does not know the option would not start with it; in a container the path would mean nothing."""
+    """Nor one that is given such a path, or lies below it: it would not start with an option that it does not know.
+
+    In a container the log's path would mean nothing.
+    """
     assert not is_debugger(command.split())
 
 
