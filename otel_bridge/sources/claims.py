@@ -6,6 +6,7 @@ lock, not the file, is the claim: the system lets go of it however the process e
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -41,7 +42,8 @@ class Claim:
     def release(self) -> None:
         """Give the claim up."""
         if self._descriptor >= 0:
-            self._path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # without its lock the file says nothing
+                self._path.unlink(missing_ok=True)
             os.close(self._descriptor)
             self._descriptor = -1
 

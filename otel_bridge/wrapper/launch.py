@@ -92,6 +92,11 @@ def _prepare(
         stderr.say(f"{error}; calls are exported, states of the debugged program are not")
         return None, command
     try:
+        if folder.is_log_claimed():
+            stderr.say(
+                f"another run follows {log} too: both will export the sessions of both, some spans twice;"
+                " give each server a --log-file of its own, or none"
+            )
         folder.claim_log()
     except StateError as error:
         stderr.say(str(error))

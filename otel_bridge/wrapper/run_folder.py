@@ -18,7 +18,7 @@ from typing import Self
 
 from otel_bridge.errors import StateError
 from otel_bridge.sessions.attributes import Capture
-from otel_bridge.sources.claims import Claim, claim, claims_folder
+from otel_bridge.sources.claims import Claim, claim, claimed_paths, claims_folder
 from otel_bridge.sources.processes import Process, running
 from otel_bridge.state.place import open_own_file, prepare_state_folder, reason
 
@@ -125,6 +125,10 @@ class RunFolder:
             raise StateError(
                 f"{path} cannot be read ({type(error).__name__})", f"remove {self.path} if you do not need its log"
             ) from error
+
+    def is_log_claimed(self) -> bool:
+        """Whether a living run follows the same log; a log has no word for the process that wrote a line."""
+        return str(self.description().log) in claimed_paths(claims_folder())
 
     def claim_log(self) -> None:
         """Keep a `tail` of the default places away from the log, which the server holds open, while this process lives.

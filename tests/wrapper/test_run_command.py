@@ -282,3 +282,28 @@ def test_a_project_cannot_put_its_modules_into_the_worker(tmp_path: Path, receiv
         run.call(1, "tools/call", name="echo")
         assert run.close() == 0
         assert len(receiver.spans) == 1
+
+
+def test_two_runs_at_once_with_one_log_are_told_of_it(tmp_path: Path, receiver: Receiver) -> None:
+    """By the second one, at its start; once the first is over, there is nothing to tell."""
+    folder = tmp_path / "mcp-debugger"
+    folder.mkdir()
+    (folder / "server.py").write_bytes(Path(SERVER[1]).read_bytes())
+    command: list[str | Path] = [sys.executable, folder / "server.py", "--log-file", tmp_path / "shared.log"]
+    runtime = {"XDG_RUNTIME_DIR": str(tmp_path)}
+
+    def start(name: str) -> Wrapped:
+        return Wrapped(tmp_path / name, command, endpoint=receiver.endpoint, env=runtime)
+
+    with start("one") as one:
+        one.call(1, "initialize")
+        with start("two") as two:
+            two.call(1, "initialize")
+            assert f"another run follows {tmp_path}/shared.log too" in two.said
+            two.close()
+        one.close()
+        assert "another run" not in one.said
+    with start("three") as three:
+        three.call(1, "initialize")
+        assert "another run" not in three.said
+        three.close()
