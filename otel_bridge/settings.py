@@ -28,10 +28,11 @@ MAX_PLAUSIBLE_TIMEOUT_S = 600.0
 
 
 class Exporter(StrEnum):
-    """Where spans go: over OTLP to a backend, or to standard output."""
+    """Where spans go: over OTLP to a backend, to standard output, or nowhere."""
 
     OTLP = "otlp"
     CONSOLE = "console"
+    NONE = "none"
 
 
 class Protocol(StrEnum):
@@ -91,7 +92,7 @@ def resolve_export_settings(
 
     `endpoint` is a base URL, `headers` are `K=V` texts. Raises `SettingError` for a value that cannot be used.
     """
-    notices: list[str] = []
+    chosen_exporter, notices = resolve_exporter(exporter, environ)
     chosen_protocol = resolve_protocol(protocol, environ)
     target, is_insecure = resolve_endpoint(endpoint, chosen_protocol, environ)
     if notice := _port_notice(target, chosen_protocol):
@@ -99,7 +100,7 @@ def resolve_export_settings(
     resource, resource_notices = resolve_resource(service_name, environ)
     timeout_s, timeout_notices = resolve_timeout_s(environ)
     return ExportSettings(
-        exporter=resolve_exporter(exporter),
+        exporter=chosen_exporter,
         protocol=chosen_protocol,
         endpoint=target,
         is_insecure=is_insecure,
@@ -120,12 +121,36 @@ def _variable(name: str, environ: Environment) -> tuple[str, str]:
     return "", ""
 
 
-def resolve_exporter(argument: str | None) -> Exporter:
-    """`--exporter`, else OTLP."""
+def is_disabled(environ: Environment) -> bool:
+    """Whether OTEL_SDK_DISABLED switches everything off: only `true` does, in any case."""
+    return environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
+
+
+def resolve_exporter(argument: str | None, environ: Environment) -> tuple[Exporter, list[str]]:
+    """`--exporter`, OTEL_TRACES_EXPORTER, else OTLP, unless OTEL_SDK_DISABLED is `true`; and what to say about it.
+
+    As the specification of the environment variables wants it, what it does not know counts as not set, and is said.
+    """
+    if is_disabled(environ):
+        return Exporter.NONE, ["OTEL_SDK_DISABLED=true: nothing is exported"]
+    notices = []
+    disabled = environ.get("OTEL_SDK_DISABLED", "").strip()
+    if disabled and disabled.lower() != "false":
+        notices.append(f"OTEL_SDK_DISABLED: `{disabled}` is neither true nor false and is left out")
+    value = environ.get("OTEL_TRACES_EXPORTER", "").strip()
+    if argument:
+        try:
+            return Exporter(argument), notices
+        except ValueError:
+            raise SettingError(f"--exporter: `{argument}` is not known", "use otlp or console") from None
     try:
-        return Exporter(argument or "otlp")
+        chosen = Exporter(value.lower() or "otlp")
     except ValueError:
-        raise SettingError(f"--exporter: `{argument}` is not known", "use otlp or console") from None
+        notices.append(f"OTEL_TRACES_EXPORTER: `{value}` is not known and is left out; otlp, console and none are")
+        chosen = Exporter.OTLP
+    if chosen is Exporter.NONE:
+        notices.append("OTEL_TRACES_EXPORTER=none: nothing is exported")
+    return chosen, notices
 
 
 def resolve_protocol(argument: str | None, environ: Environment) -> Protocol:

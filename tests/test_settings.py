@@ -53,12 +53,54 @@ def test_headers_are_in_no_repr() -> None:
     assert "s3cret" not in str(settings)
 
 
+DISABLED, CHOSEN = "OTEL_SDK_DISABLED", "OTEL_TRACES_EXPORTER"
+
+
 @pytest.mark.parametrize(
-    ("argument", "expected"), [(None, Exporter.OTLP), ("otlp", Exporter.OTLP), ("console", Exporter.CONSOLE)]
+    ("environ", "argument", "expected"),
+    [
+        ({}, None, Exporter.OTLP),
+        ({}, "otlp", Exporter.OTLP),
+        ({}, "console", Exporter.CONSOLE),
+        ({CHOSEN: "console"}, None, Exporter.CONSOLE),
+        ({CHOSEN: " Console "}, None, Exporter.CONSOLE),
+        ({CHOSEN: ""}, None, Exporter.OTLP),
+        ({CHOSEN: "console"}, "otlp", Exporter.OTLP),
+        ({CHOSEN: "none"}, "otlp", Exporter.OTLP),
+        ({DISABLED: "false", CHOSEN: "console"}, None, Exporter.CONSOLE),
+    ],
 )
-def test_exporter(argument: str | None, expected: Exporter) -> None:
-    """The flag chooses the exporter; OTLP is the default."""
-    assert resolve_exporter(argument) is expected
+def test_exporter(environ: dict[str, str], argument: str | None, expected: Exporter) -> None:
+    """The flag chooses the exporter, then the variable; OTLP is the default."""
+    assert resolve_exporter(argument, environ) == (expected, [])
+
+
+@pytest.mark.parametrize(
+    ("environ", "argument"),
+    [
+        ({CHOSEN: "none"}, None),
+        ({DISABLED: "true"}, None),
+        ({DISABLED: "TRUE"}, "console"),
+        ({DISABLED: "true", CHOSEN: "otlp"}, "otlp"),
+    ],
+)
+def test_no_exporter(environ: dict[str, str], argument: str | None) -> None:
+    """OTEL_SDK_DISABLED is stronger than anything that chooses one; which variable it was is said."""
+    exporter, (notice,) = resolve_exporter(argument, environ)
+
+    assert exporter is Exporter.NONE
+    assert notice == f"{next(iter(environ))}={'true' if DISABLED in environ else 'none'}: nothing is exported"
+
+
+@pytest.mark.parametrize("environ", [{CHOSEN: "zipkin"}, {CHOSEN: "otlp,console"}, {DISABLED: "1"}, {DISABLED: "yes"}])
+def test_what_the_specification_does_not_know_is_left_out_and_said(environ: dict[str, str]) -> None:
+    """A value of these two ends no program (specification of the environment variables, on enum and boolean)."""
+    exporter, (notice,) = resolve_exporter(None, environ)
+
+    assert exporter is Exporter.OTLP
+    ((name, value),) = environ.items()
+    assert notice.startswith(f"{name}: `{value}` is ")
+    assert resolve_export_settings(environ).notices == (notice,)
 
 
 @pytest.mark.parametrize(

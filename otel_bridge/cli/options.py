@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 
 import click
 
+from otel_bridge.errors import SettingError
 from otel_bridge.mapping_options import resolve_mapping_options
 from otel_bridge.sessions.attributes import Capture, MappingOptions
-from otel_bridge.settings import ExportSettings, resolve_export_settings
+from otel_bridge.settings import Exporter, ExportSettings, resolve_export_settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -41,7 +42,7 @@ def export_options(command: Command) -> Command:
                 "--exporter",
                 type=click.Choice(["otlp", "console"]),
                 default=None,
-                help="otlp (default), or console: a span a line as JSON, no backend needed.",
+                help="otlp (default), or console: a span a line as JSON, no backend needed. Else OTEL_TRACES_EXPORTER.",
             ),
             click.option(
                 "--endpoint",
@@ -103,7 +104,19 @@ def dap_option(command: Command) -> Command:
 
 
 def export_settings(options: dict[str, Any]) -> ExportSettings:
-    """The settings of the options of `export_options`, taken out of `options`; flags win over variables."""
+    """The settings of the options of `export_options`, taken out of `options`; flags win over variables.
+
+    Raises SettingError where the environment switches the export off: a command that exports has nothing to do then,
+    and must not take for delivered what it only read.
+    """
+    settings = any_export_settings(options)
+    if settings.exporter is Exporter.NONE:
+        raise SettingError(settings.notices[-1], "unset the variable for this command")
+    return settings
+
+
+def any_export_settings(options: dict[str, Any]) -> ExportSettings:
+    """As `export_settings`, for a command that has something to do without an export too."""
     return resolve_export_settings(
         exporter=options.pop("exporter"),
         endpoint=options.pop("endpoint"),

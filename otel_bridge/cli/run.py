@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from otel_bridge.cli.options import export_options, export_settings, mapping_options, mapping_settings
+from otel_bridge.cli.options import any_export_settings, export_options, mapping_options, mapping_settings
+from otel_bridge.settings import Exporter
 
 
 @click.command("run", context_settings={"allow_interspersed_args": False})
@@ -53,6 +54,7 @@ def command(server: tuple[str, ...], join_caller: bool, state_dir: Path | None, 
     from otel_bridge.wrapper.launch import run
 
     # What cannot be used is said now, while somebody looks, and not by the worker.
-    export_settings(dict(options))
+    export = any_export_settings(dict(options))
     mapping_settings(dict(options))
-    run(server, options, state_dir, join_caller=join_caller)
+    why_not = export.notices[-1] if export.exporter is Exporter.NONE else ""
+    run(server, options, state_dir, join_caller=join_caller, why_not=why_not)

@@ -70,7 +70,8 @@ class Bridge:
 
     `exporter` is any `SpanExporter` or `SpanProcessor` of the OpenTelemetry SDK. It is this bridge's from then on:
     called by the bridge's thread, and shut down by `close`. Without one, spans go over OTLP to where the
-    OTEL_EXPORTER_OTLP_* variables or `endpoint`, `protocol` and `headers` say, as with `otel-bridge tail`.
+    OTEL_EXPORTER_OTLP_* variables or `endpoint`, `protocol` and `headers` say, as with `otel-bridge tail`;
+    OTEL_TRACES_EXPORTER can be `console` or `none` instead. With OTEL_SDK_DISABLED=true the bridge takes nothing.
 
     `capture` is `metadata`, `arguments` or `full`. `idle_timeout_s` is the silence after which open sessions count as
     over. `max_queued_entries` may wait to be mapped; more are dropped, counted and said.
@@ -198,7 +199,7 @@ class Bridge:
         if worker is not None:
             worker.join(max(0.0, self._deadline_s - time.monotonic()) + JOIN_GRACE_S)
         else:
-            self._target.close()
+            self._target.close(self._announcements)
         self._intake.abandon()
         say_counts(self._intake, self._announcements, is_last=True)
         now = self.statistics()
@@ -235,6 +236,8 @@ class Bridge:
     # What follows runs in the host's threads.
 
     def _admit(self, snapshot: Callable[..., bytes | Flaw | None], *entry: object) -> None:
+        if self._target.is_off:
+            return
         worker = self._worker
         if worker is not None and worker.ident == threading.get_ident():
             return  # an exporter of the host's may log what it likes, also what looks like an entry

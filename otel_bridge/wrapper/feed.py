@@ -18,8 +18,12 @@ class Feed:
     """
 
     def __init__(self, descriptor: int, max_waiting_bytes: int = MAX_WAITING_BYTES) -> None:
-        """`descriptor` is the writing end of a pipe; it becomes non-blocking, and is closed by `close`."""
-        os.set_blocking(descriptor, False)
+        """`descriptor` is the writing end of a pipe; it becomes non-blocking, and is closed by `close`.
+
+        -1 makes a feed that is closed from the beginning.
+        """
+        if descriptor >= 0:
+            os.set_blocking(descriptor, False)
         self.descriptor = descriptor
         self.dropped_frames = 0
         self._max_waiting_bytes = max_waiting_bytes

@@ -30,17 +30,21 @@ _WORKER = "otel_bridge.wrapper.worker"
 
 
 def run(
-    command: Sequence[str], options: Mapping[str, object], state_dir: Path | None, *, join_caller: bool
+    command: Sequence[str], options: Mapping[str, object], state_dir: Path | None, *, join_caller: bool, why_not: str
 ) -> NoReturn:
     """Start the server, pump until it ends, and end as it did.
 
-    `options` are the export and mapping options as they were given, as JSON values. Whatever goes wrong with the
-    export is said on stderr, and the pipe works without it.
+    `options` are the export and mapping options as they were given, as JSON values. `why_not` says why nothing is to be
+    exported; empty if something is. Whatever goes wrong with the export is said on stderr, and the pipe works without.
     """
     _keep_standard_descriptors()
     stderr = Stderr()
     signals = Signals(FORWARDED)
-    folder, words = _prepare(command, state_dir, Capture[str(options["capture"]).upper()], stderr)
+    folder, words = None, command
+    if why_not:
+        stderr.say(why_not)
+    else:
+        folder, words = _prepare(command, state_dir, Capture[str(options["capture"]).upper()], stderr)
     try:
         child = Child.start(words)
     except CannotStartError as error:
@@ -59,7 +63,7 @@ def run(
         "lock": folder.lock if folder else None,
         "delivery_s": DELIVERY_S,
     }
-    worker, feed = _start_worker(folder, stderr)
+    worker, feed = (None, Feed(-1)) if why_not else _start_worker(folder, stderr)
     signals.tell_senders()
     feed.tell(Configuration(values))
     exit_code = Pump(child, feed, signals, stderr).run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 from collections.abc import Callable, Iterator
@@ -418,3 +419,55 @@ def _hear_the_bridge(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     """The bridge's warnings go to the test and nowhere else."""
     with caplog.at_level(logging.WARNING, "otel_bridge"):
         yield
+
+
+# switched off, or elsewhere, by the environment
+
+
+def test_a_bridge_that_is_switched_off_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OTEL_SDK_DISABLED is for whatever exporter there is; it is shut down all the same."""
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+    exporter = CapturingExporter()
+    threads = threading.active_count()
+    with Bridge(exporter) as bridge:
+        feed_session(bridge)
+        assert threading.active_count() == threads
+        assert bridge.flush()
+
+    assert bridge.statistics() == BridgeStatistics(0, 0, 0, 0, 0, 0, 0, "")
+    assert exporter.spans == []
+    assert exporter.is_shut_down
+
+
+def test_no_exporter_of_the_environments_is_no_matter_for_the_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OTEL_TRACES_EXPORTER chooses what is used where the program names none."""
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "none")
+    exporter = CapturingExporter()
+    with Bridge(exporter) as bridge, Bridge() as silent:
+        feed_session(bridge)
+        feed_session(silent)
+
+    assert len(exporter.spans) == bridge.statistics().delivered > 0
+    assert silent.statistics().entries == 0
+
+
+def test_spans_go_to_the_console_where_the_environment_says_so(
+    monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """A span a line, as on the command line."""
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "console")
+    with Bridge() as bridge:
+        feed_session(bridge)
+
+    names = [json.loads(line)["name"] for line in capfdbinary.readouterr().out.splitlines()]
+    assert "debug_session lifetime" in names
+    assert len(names) == bridge.statistics().delivered
+
+
+def test_an_exporter_that_never_got_a_span_is_shut_down() -> None:
+    """It belongs to the bridge, and may have threads of its own."""
+    exporter = CapturingExporter()
+    bridge = Bridge(exporter)
+    bridge.close()
+
+    assert exporter.is_shut_down

@@ -307,3 +307,28 @@ def test_two_runs_at_once_with_one_log_are_told_of_it(tmp_path: Path, receiver: 
         three.call(1, "initialize")
         assert "another run" not in three.said
         three.close()
+
+
+@pytest.mark.parametrize("environ", [{"OTEL_SDK_DISABLED": "true"}, {"OTEL_TRACES_EXPORTER": "none"}])
+def test_an_export_that_is_switched_off_leaves_the_pipe(
+    tmp_path: Path, receiver: Receiver, environ: dict[str, str]
+) -> None:
+    """The server runs as it would without us, with no log, no worker and no folder of ours."""
+    folder = tmp_path / "mcp-debugger"
+    folder.mkdir()
+    (folder / "server.py").write_bytes(Path(SERVER[1]).read_bytes())
+    with Wrapped(tmp_path, [sys.executable, folder / "server.py"], endpoint=receiver.endpoint, env=environ) as run:
+        assert run.call(1, "tools/call", name="echo")["id"] == 1
+        assert len(run.pids()) == 2
+        assert run.close() == 0
+        assert run.said.endswith(": nothing is exported\n")
+    assert not run.state.exists()
+    assert receiver.requests == []
+
+
+def test_the_environment_can_choose_the_console(tmp_path: Path) -> None:
+    """As the flag does: spans on standard error."""
+    with Wrapped(tmp_path, SERVER, env={"OTEL_TRACES_EXPORTER": "console"}) as run:
+        run.call(1, "tools/call", name="echo")
+        assert run.close() == 0
+        assert '"name":"tools/call echo"' in run.said
