@@ -13,14 +13,6 @@ from tests.real.ports import reserve_port
 from tests.waiting import wait_until
 
 
-def resident_bytes(pid: int) -> int:
-    """How much memory a process has in RAM."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) * 1024
-    raise AssertionError(f"process {pid} has no memory")
-
-
 def test_what_was_rotated_away_during_an_outage_is_delivered_after_it(tmp_path: Path) -> None:
     """Files that have no name any more are kept open until read, and memory stays where it was."""
     receiver = Receiver(port=reserve_port())
@@ -35,12 +27,11 @@ def test_what_was_rotated_away_during_an_outage_is_delivered_after_it(tmp_path: 
             wait_until(lambda: receiver.spans, "delivery began")
             before = len(receiver.spans)
             receiver.close()
-            assert bridge.process is not None
             began = writer.rotations
             wait_until(lambda: writer.rotations >= began + 1, "the outage began")
-            at_first = resident_bytes(bridge.process.pid)
+            at_first = bridge.resident_bytes
             wait_until(lambda: writer.rotations > began + 3 * KEPT_FILES, "the log was rotated all the way round", 120)
-            grown = resident_bytes(bridge.process.pid) - at_first
+            grown = bridge.resident_bytes - at_first
             writer.finish()
             with receiver:
                 wait_for_all(receiver, expected(writer.whole), 60)

@@ -59,6 +59,15 @@ class Program:
         return self.process is not None and self.process.poll() is None
 
     @property
+    def resident_bytes(self) -> int:
+        """How much memory the process itself has in RAM."""
+        assert self.process is not None
+        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) * 1024
+        raise AssertionError(f"process {self.process.pid} has no memory")
+
+    @property
     def output(self) -> str:
         """What it has written to stdout and stderr so far, over all starts."""
         return self.log.read_text(errors="replace") if self.log.exists() else ""
