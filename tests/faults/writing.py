@@ -31,14 +31,21 @@ def session_lines(name: str, now_ms: int) -> Iterator[bytes]:
         shift_ms = now_ms - when if shift_ms is None else shift_ms
         if str(entry["message"]).startswith("session:created"):
             replaced[str(entry["sessionId"])] = str(uuid.uuid4())
-        moved = when + shift_ms
-        is_number = isinstance(entry["timestamp"], int)
-        text = datetime.fromtimestamp(moved / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        entry["timestamp"] = moved if is_number else text
-        written = json.dumps(entry, separators=(",", ":"), ensure_ascii=False)
+        written = shifted(line, shift_ms)
         for old, new in replaced.items():
-            written = written.replace(old, new)
-        yield written.encode("utf-8", "replace") + b"\n"
+            written = written.replace(old.encode(), new.encode())
+        yield written
+
+
+def shifted(line: bytes, by_ms: int) -> bytes:
+    """A line as it would have been written at another time."""
+    entry = json.loads(line)
+    when = time_ms(entry["timestamp"])
+    assert isinstance(when, int)
+    moved = when + by_ms
+    text = datetime.fromtimestamp(moved / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    entry["timestamp"] = moved if isinstance(entry["timestamp"], int) else text
+    return json.dumps(entry, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
 def write_sessions(log: Path, count: int, began_ms: int | None = None) -> None:
