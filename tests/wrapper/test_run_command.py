@@ -254,8 +254,8 @@ def test_a_state_folder_that_cannot_be_used_stops_nothing(tmp_path: Path, receiv
         assert [span.name for span in receiver.spans] == ["tools/call echo"]
 
 
-def test_nobody_reads_the_errors(tmp_path: Path, receiver: Receiver) -> None:
-    """A client that lets our stderr fill up holds up nothing."""
+def full_pipe() -> tuple[int, int]:
+    """A pipe that takes no more, and is not read."""
     read_end, write_end = os.pipe()
     os.set_blocking(write_end, False)
     try:
@@ -263,6 +263,24 @@ def test_nobody_reads_the_errors(tmp_path: Path, receiver: Receiver) -> None:
             os.write(write_end, b"x" * 4096)
     except BlockingIOError:
         os.set_blocking(write_end, True)
+    return read_end, write_end
+
+
+def test_spans_that_nobody_reads_hold_up_no_end(tmp_path: Path) -> None:
+    """They go to a stderr that takes no more: client and server notice nothing, and the worker does not stay behind."""
+    read_end, write_end = full_pipe()
+    with Wrapped(tmp_path, SERVER, "--exporter", "console", stderr=write_end) as run:
+        os.close(write_end)
+        for number in range(20):
+            assert run.call(number, "tools/call", name="echo")["id"] == number
+        assert run.close() == 0
+        wait_until(lambda: not run.pids(), "all of it has ended")
+    os.close(read_end)
+
+
+def test_nobody_reads_the_errors(tmp_path: Path, receiver: Receiver) -> None:
+    """A client that lets our stderr fill up holds up nothing."""
+    read_end, write_end = full_pipe()
     with Wrapped(tmp_path, SERVER, endpoint=receiver.endpoint, stderr=write_end) as run:
         os.close(write_end)
         run.call("first", "initialize")
