@@ -75,6 +75,9 @@ def _on_dead_letters(folder: Path) -> Iterator[Finding]:
         return
     if kept.spans:
         yield warn(TOPIC, str(path), f"{kept.spans:,} refused spans are kept", "send them again: otel-bridge resend")
+    if kept.broken_lines:
+        unread = f"{kept.broken_lines:,} of its lines hold no spans (cut off by a kill, or somebody else's)"
+        yield warn(TOPIC, str(path), unread, "look at them, and delete them")
 
 
 def _on_runs(folder: Path) -> Iterator[Finding]:

@@ -37,10 +37,16 @@ class FollowedFile:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Dead letters that wait to be sent again."""
+    """Dead letters that wait to be sent again, and lines beside them of which no span can be read."""
 
     letters: int = 0
     spans: int = 0
+    broken_lines: int = 0
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is anything to tell of."""
+        return self.letters > 0 or self.broken_lines > 0
 
 
 def followed_files(checkpoints: Iterable[Mapping[str, object]], path: Path) -> list[FollowedFile]:
@@ -95,11 +101,11 @@ def _named(folder: Path, inode: int) -> Iterator[Path]:
 
 
 def kept_dead_letters(path: Path) -> Kept:
-    """How many dead letters lie in the file, and how many refused spans that is. Only counted: nothing is decoded.
+    """How many dead letters lie in the file, and how many refused spans that is. Only counted: no span is decoded.
 
     Raises StateError when the file cannot be read.
     """
-    letters = spans = 0
+    letters = spans = broken_lines = 0
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             raise StateError(f"{path} is no regular file", "move it away")
@@ -108,10 +114,11 @@ def kept_dead_letters(path: Path) -> Kept:
                 try:
                     spans += int(orjson.loads(line)["refused"]["count"])
                 except (ValueError, KeyError, TypeError):
-                    continue  # torn by a kill, or foreign: `resend` says so
-                letters += 1
-    except FileNotFoundError:
+                    broken_lines += line != b"\n"  # torn by a kill, or foreign
+                else:
+                    letters += 1
+    except (FileNotFoundError, NotADirectoryError):
         return Kept()
     except OSError as error:
         raise StateError(f"cannot read {path}: {(error.strerror or '').lower()}", "check its owner and mode") from error
-    return Kept(letters, spans)
+    return Kept(letters, spans, broken_lines)

@@ -54,6 +54,9 @@ def command(state_dir: Path | None, **options: Any) -> None:
     if contents.broken_lines:
         _say(f"{dead_letters.path}: {contents.broken_lines} of its lines hold no spans (cut off by a kill); they stay")
     if not contents.letters:
+        if contents.broken_lines:
+            click.echo("no refused span can be read: nothing was sent again")
+            sys.exit(1)
         click.echo("no refused span is kept: there is nothing to send again")
         return
     transport = open_transport(settings)

@@ -38,7 +38,7 @@ def command(state_dir: Path | None, as_json: bool) -> None:
     if as_json:
         # All but ASCII escaped: so it can hold paths that are no UTF-8, and nothing that a terminal acts on.
         click.echo(json.dumps(status.to_json(), indent=2, ensure_ascii=True))
-    elif view is None and not status.runs:
+    elif view is None and not status.runs and not status.kept.is_there:
         click.echo(
             f"no bridge has kept state in {printable(str(folder))}; "
             "start one with `otel-bridge tail`, or name its folder with --state-dir"

@@ -41,8 +41,9 @@ class Status:
     def of(cls, folder: Path, view: StateView | None, now_ms: int) -> Status:
         """The status of what a state folder holds. Raises StateError for what cannot be read."""
         runs = known_runs(folder)
+        kept = kept_dead_letters(folder / DEAD_LETTERS)
         if view is None:
-            return cls(str(folder), False, now_ms, None, "", "", 0, 0, 0, Kept(), {}, {}, {}, 0, 0, (), (), runs)
+            return cls(str(folder), False, now_ms, None, "", "", 0, 0, 0, kept, {}, {}, {}, 0, 0, (), (), runs)
         run = view.run
         # What a bridge waited for, and held open, when it ended is no news.
         now = run if view.holder else {}
@@ -56,7 +57,7 @@ class Status:
             delivered_spans=view.total("delivered_spans"),
             refused_spans=view.total("refused_spans"),
             lost_spans=view.total("lost_spans"),
-            kept=kept_dead_letters(folder / DEAD_LETTERS),
+            kept=kept,
             lost_bytes=view.by_detail("lost_bytes"),
             malformed_lines=view.by_detail("malformed_lines"),
             last_error=view.last_error,
@@ -115,7 +116,7 @@ def tab_separated(status: Status) -> Iterator[str]:
     yield _line("delivered_spans", status.delivered_spans)
     yield _line("refused_spans", status.refused_spans)
     yield _line("lost_spans", status.lost_spans)
-    yield _line("dead_letters", status.kept.letters, status.kept.spans)
+    yield _line("dead_letters", status.kept.letters, status.kept.spans, status.kept.broken_lines)
     for kind, lost_bytes in status.lost_bytes.items():
         yield _line("lost_bytes", kind, lost_bytes)
     for flaw, lines in status.malformed_lines.items():

@@ -90,6 +90,8 @@ def _facts(status: Status, shown: Cell, ago: Cell) -> Iterator[tuple[str, str]]:
     refused = _count(status.refused_spans, "span")
     if status.kept.spans:
         refused += f"; {status.kept.spans:,} kept, `otel-bridge resend` sends them again"
+    if status.kept.broken_lines:
+        refused += f"; {_count(status.kept.broken_lines, 'line')} of the dead letters cannot be read"
     if status.lost_spans:
         refused += f"; {status.lost_spans:,} lost, there was no room to keep them"
     yield "refused", refused

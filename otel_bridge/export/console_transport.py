@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable
+from enum import IntEnum
 from typing import BinaryIO
 
 import orjson
@@ -59,10 +60,10 @@ def _plain(span: ProtoSpan, resource: dict[str, object]) -> dict[str, object]:
         "parent_id": span.parent_span_id.hex(),
         "trace_state": span.trace_state,
         "name": span.name,
-        "kind": SpanKind(span.kind).name,
+        "kind": _name(SpanKind, span.kind),
         "start_ns": span.start_time_unix_nano,
         "end_ns": span.end_time_unix_nano,
-        "status": StatusCode(span.status.code).name,
+        "status": _name(StatusCode, span.status.code),
         "status_message": span.status.message,
         "attributes": _attributes(span.attributes),
         "events": [
@@ -82,6 +83,14 @@ def _plain(span: ProtoSpan, resource: dict[str, object]) -> dict[str, object]:
         "resource": resource,
     }
     return {key: value for key, value in values.items() if value not in ("", 0, [], {})}
+
+
+def _name(names: type[IntEnum], number: int) -> str:
+    """The name of a number; a dead letter that was put together elsewhere may have one that has none."""
+    try:
+        return names(number).name
+    except ValueError:
+        return str(number) if number else "UNSPECIFIED"
 
 
 def _attributes(attributes: Iterable[KeyValue]) -> dict[str, object]:

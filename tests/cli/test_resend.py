@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -136,6 +137,35 @@ def test_lines_that_are_no_letters_are_named_and_left(tmp_path: Path) -> None:
     assert (ran.status, ran.out) == (0, "1 span delivered\n")
     assert f"{dead_letters.path}: 1 of its lines hold no spans" in ran.err
     assert dead_letters.read().broken_lines == 1
+
+
+def test_nothing_but_broken_lines_is_no_success(tmp_path: Path) -> None:
+    """Refused spans are kept, and cannot be read: it says so, sends nothing, and exits with 1."""
+    path = bury(tmp_path, [1]).path
+    path.write_bytes(path.read_bytes()[:50])
+    with Receiver() as receiver:
+        ran = run("resend", "--state-dir", tmp_path, "--endpoint", receiver.endpoint)
+
+    assert (ran.status, ran.out) == (1, "no refused span can be read: nothing was sent again\n")
+    assert "1 of its lines hold no spans" in ran.err
+    assert receiver.requests == []
+
+
+def test_console_shows_letters_from_elsewhere(tmp_path: Path) -> None:
+    """A span without a kind, or with one and a status that OTLP does not know yet, is shown like any other."""
+    dead_letters = bury(tmp_path, [1], [2])
+    data = dead_letters.path.read_bytes()
+    first, second = data.splitlines()
+    first = first.replace(b'"kind":2,', b"")
+    second = second.replace(b'"kind":2,', b'"kind":9,').replace(b'"status":{}', b'"status":{"code":7}')
+    dead_letters.path.write_bytes(first + b"\n" + second + b"\n")
+
+    ran = run("resend", "--state-dir", tmp_path, "--exporter", "console")
+
+    assert (ran.status, ran.err) == (0, "otel-bridge: 2 spans shown, and kept\n")
+    one, other = map(json.loads, ran.out.splitlines())
+    assert (one["name"], one["kind"]) == ("span 1", "UNSPECIFIED")
+    assert (other["name"], other["kind"], other["status"]) == ("span 2", "9", "7")
 
 
 class Backend:

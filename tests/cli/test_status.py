@@ -25,6 +25,7 @@ from otel_bridge.state.commit import Commit, Counts, LastError, RunStatus
 from otel_bridge.state.place import DATABASE, DEAD_LETTERS
 from otel_bridge.state.store import StateStore
 from otel_bridge.wrapper.run_folder import DESCRIPTION, LOCK, RunFolder, dead_runs, run_folders
+from tests.cli.letters import bury
 from tests.cli.running import run, run_on_terminal
 from tests.state.commits import changes, checkpoint, open_session
 
@@ -82,6 +83,21 @@ def test_nothing_there_is_said_with_what_to_do(tmp_path: Path) -> None:
             "",
         )
     assert not folder.exists()
+
+
+def test_dead_letters_are_shown_though_the_state_is_gone(tmp_path: Path) -> None:
+    """Who moves a damaged state away still learns what waits to be sent again, and what of it cannot be read."""
+    dead_letters = bury(tmp_path, [1], [2, 3], refused_count=2)
+    with dead_letters.path.open("ab") as file:
+        file.write(b'{"refused": {"cou')
+
+    shown = json.loads(run("status", "--json", "--state-dir", tmp_path).out)
+    lines = [line.split("\t") for line in run("status", "--state-dir", tmp_path).out.splitlines()]
+    tables = run_on_terminal("status", "--state-dir", tmp_path, columns=200)
+
+    assert shown["dead_letters"] == {"letters": 2, "spans": 4, "broken_lines": 1}
+    assert ["dead_letters", "2", "4", "1"] in lines
+    assert "4 kept, `otel-bridge resend` sends them again; 1 line of the dead letters cannot be read" in tables.out
 
 
 def test_json_without_a_state_has_the_same_names_as_with_one(tmp_path: Path, folder: Path) -> None:
@@ -249,7 +265,7 @@ def test_lag_in_seconds_is_that_of_the_file_which_is_furthest_behind() -> None:
 
 
 def test_dead_letters_are_counted_and_broken_lines_are_not(tmp_path: Path) -> None:
-    """Letters and refused spans are counted; half a line that a kill left is none; without a file there are none."""
+    """Letters and refused spans are counted, and beside them half a line that a kill left; no file has none."""
     path = tmp_path / DEAD_LETTERS
     assert kept_dead_letters(path) == Kept(0, 0)
     span = SpanEncoder().encode(Span(1, 2, 0, "n", SpanKind.SERVER, 1, 2, {}))
@@ -258,7 +274,7 @@ def test_dead_letters_are_counted_and_broken_lines_are_not(tmp_path: Path) -> No
     with path.open("ab") as file:
         file.write(b'{"refused": {"cou')
 
-    assert kept_dead_letters(path) == Kept(2, 3)
+    assert kept_dead_letters(path) == Kept(2, 3, 1)
 
 
 def test_dead_letters_that_are_no_file_are_named(tmp_path: Path) -> None:
