@@ -22,6 +22,8 @@ _SUFFIX = ".claim"
 def claims_folder() -> Path:
     """Where this user's claims lie, whatever state folder a bridge has: among run-time files, else beside the state.
 
+    A user without a home has them among temporary files.
+
     (platformdirs' own answer warns on standard error wherever the variable is missing.)
     """
     import platformdirs
@@ -29,7 +31,11 @@ def claims_folder() -> Path:
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     if runtime and is_folder(runtime):
         return Path(runtime) / "otel-bridge" / "claims"
-    return platformdirs.user_state_path("otel-bridge") / "claims"
+    try:
+        folder = platformdirs.user_state_path("otel-bridge")
+    except RuntimeError:  # older releases give a path that begins with `~` instead
+        folder = Path()
+    return (folder if folder.is_absolute() else Path(f"/tmp/otel-bridge-{os.getuid()}")) / "claims"
 
 
 class Claim:

@@ -20,10 +20,17 @@ FILE_MODE = 0o600
 
 
 def state_folder(argument: Path | None = None, environ: Mapping[str, str] = os.environ) -> Path:
-    """`--state-dir`, then OTEL_BRIDGE_STATE_DIR (empty counts as not set), then the platform's folder for state."""
+    """`--state-dir`, then OTEL_BRIDGE_STATE_DIR (empty counts as not set), then the platform's folder for state.
+
+    Raises StateError where that cannot be told: by a user without a home, as containers have them, or of `~nobody`.
+    """
     chosen = argument or (Path(value) if (value := environ.get(VARIABLE, "")) else None)
     # XDG_STATE_HOME is platformdirs' business; it wants an absolute path, and so do messages.
-    return (chosen or platformdirs.user_state_path("otel-bridge")).expanduser().absolute()
+    try:
+        return (chosen or platformdirs.user_state_path("otel-bridge")).expanduser().absolute()
+    except (RuntimeError, OSError) as error:
+        why = reason(error) if isinstance(error, OSError) else "there is no such home folder"
+        raise StateError(f"cannot tell where the state folder is: {why}", "set HOME, or give --state-dir") from error
 
 
 def prepare_state_folder(folder: Path) -> None:

@@ -11,6 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from otel_bridge.errors import StateError
+from otel_bridge.state.place import reason
+
 _PACKAGE = re.compile(r"@debugmcp/mcp-debugger(?:@.+)?")
 _NAME = "mcp-debugger"
 _LOG_FILE = "--log-file"
@@ -112,14 +115,20 @@ def _launched(words: Sequence[str], launcher: _Launcher) -> Sequence[str]:
 
 
 def log_file_of(command: Sequence[str]) -> Path | None:
-    """The log file that the command already names (of several the last, as the server does), as an absolute path."""
+    """The log file that the command already names (of several the last, as the server does), as an absolute path.
+
+    Raises StateError for a relative one where the current folder is gone.
+    """
     named = None
     for word, following in zip(command, [*command[1:], ""], strict=True):
         if word == _LOG_FILE and following:
             named = following
         elif word.startswith(f"{_LOG_FILE}="):
             named = word.removeprefix(f"{_LOG_FILE}=")
-    return Path(named).absolute() if named else None
+    try:
+        return Path(named).absolute() if named else None
+    except OSError as error:
+        raise StateError(f"cannot tell where {named} is: {reason(error)}", "give an absolute path") from error
 
 
 def with_log_file(command: Sequence[str], path: Path) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import subprocess
@@ -41,22 +42,24 @@ def run(
     stderr = Stderr()
     signals = Signals(FORWARDED)
     folder, words = None, command
+    state = None if why_not else _known_state_folder(state_dir, stderr)
     if why_not:
         stderr.say(why_not)
-    else:
-        folder, words = _prepare(command, state_dir, Capture[str(options["capture"]).upper()], stderr)
+    elif is_debugger(command) and state:  # a server that is no debugger needs no folder
+        folder, words = _prepare(command, state, Capture[str(options["capture"]).upper()], stderr)
     try:
         child = Child.start(words)
     except CannotStartError as error:
         stderr.say(str(error))
         if folder:
-            folder.remove()
+            with contextlib.suppress(StateError):  # there is nothing in it
+                folder.remove()
             folder.release()
         end_as(error.exit_code)
     values = {
         "options": dict(options),
         "join_caller": join_caller,
-        "state_dir": str(state_folder(state_dir)),
+        "state_dir": str(state) if state else None,
         "is_debugger": is_debugger(command),
         "server": child.process.pid,
         "folder": str(folder.path) if folder else None,
@@ -83,15 +86,21 @@ def _keep_standard_descriptors() -> None:
     os.close(descriptor)
 
 
-def _prepare(
-    command: Sequence[str], state_dir: Path | None, capture: Capture, stderr: Stderr
-) -> tuple[RunFolder | None, Sequence[str]]:
-    """The folder of this run, and the command with a log file. A server that is no debugger needs neither."""
-    if not is_debugger(command):
-        return None, command
-    log = log_file_of(command)
+def _known_state_folder(state_dir: Path | None, stderr: Stderr) -> Path | None:
     try:
-        folder = RunFolder.create(state_folder(state_dir), log, time.time_ns() // 1_000_000, capture)
+        return state_folder(state_dir)
+    except StateError as error:
+        stderr.say(f"{error}; calls are exported, states of the debugged program are not")
+        return None
+
+
+def _prepare(
+    command: Sequence[str], state: Path, capture: Capture, stderr: Stderr
+) -> tuple[RunFolder | None, Sequence[str]]:
+    """The folder of this run, and the command with a log file."""
+    try:
+        log = log_file_of(command)
+        folder = RunFolder.create(state, log, time.time_ns() // 1_000_000, capture)
     except StateError as error:
         stderr.say(f"{error}; calls are exported, states of the debugged program are not")
         return None, command

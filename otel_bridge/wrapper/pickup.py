@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -36,7 +37,7 @@ class PickUp:
     def run(self) -> None:
         """Take up all there are; what cannot be delivered stays for the next run."""
         delivered = 0
-        for folder in dead_runs(self.settings.state_folder):
+        for folder in self._dead_runs():
             try:
                 if not self.stop.is_set() and self._take_up(folder):
                     delivered += 1
@@ -48,6 +49,9 @@ class PickUp:
         if delivered:
             self.announcer.once(f"what {delivered} earlier run{'s' * (delivered > 1)} had left is delivered")
         self._trim()
+
+    def _dead_runs(self) -> Iterator[RunFolder]:
+        return dead_runs(self.settings.state_folder) if self.settings.state_folder else iter(())
 
     def _take_up(self, folder: RunFolder) -> bool:
         """Whether all of it is delivered now."""
@@ -95,7 +99,7 @@ class PickUp:
 
     def _trim(self) -> None:
         """Removes the oldest of what is left beyond the limits: without a backend it would grow for ever."""
-        folders = sorted(dead_runs(self.settings.state_folder), key=lambda folder: folder.path.stat().st_mtime)
+        folders = sorted(self._dead_runs(), key=lambda folder: folder.path.stat().st_mtime)
         try:
             sizes = [_size_bytes(folder.path) for folder in folders]
             removed, removed_bytes = 0, 0

@@ -66,16 +66,19 @@ class RunFolder:
         prepare_state_folder(state_folder)
         prepare_state_folder(runs)
         name = secrets.token_hex(8)
-        making = runs / f".{name}"
+        path, making = runs / name, runs / f".{name}"
+        folder = cls(making, -1)
         try:
             making.mkdir(0o700)
-            folder = cls(making, _locked(making))
-            path = runs / name
+            folder.lock = _locked(making)
             folder.describe(Description(log or path / LOG, log is None, started_ms, capture))
             # Only now can others see it, locked as it is.
             making.rename(path)
-        except OSError as error:
+        except (OSError, StateError) as error:
+            folder.release()
             shutil.rmtree(making, ignore_errors=True)
+            if isinstance(error, StateError):
+                raise
             raise StateError(
                 f"cannot make {making}: {reason(error)}", "give another folder with --state-dir"
             ) from error

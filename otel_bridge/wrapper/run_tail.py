@@ -60,7 +60,7 @@ class RunStage(MappingStage):
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """What a run's delivery is told. `state_folder` is shared with other runs, `folder` is the run's own, if any.
+    """What a run's delivery is told. `state_folder` is shared with other runs, `folder` is this one's own, if known.
 
     `log` None: there is no log to follow.
     """
@@ -68,7 +68,7 @@ class RunSettings:
     mapping: MappingOptions
     export: ExportSettings
     resource: Resource
-    state_folder: Path
+    state_folder: Path | None
     folder: Path | None
     log: Path | None
 
@@ -104,7 +104,7 @@ class RunTail(Tail):
         delivery = Delivery(
             transport,
             RequestEncoder(settings.resource, Scope()),
-            DeadLetters(settings.state_folder / DEAD_LETTERS),
+            DeadLetters(settings.state_folder / DEAD_LETTERS) if settings.state_folder else None,
             committer,
             on_bulletin=lambda bulletin: announcer.once(bulletin.text),
         )

@@ -6,6 +6,7 @@ few seconds. What it could not deliver stays in the run's folder for the next ru
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -31,7 +32,7 @@ from otel_bridge.wrapper.journal import Journal
 from otel_bridge.wrapper.live import LiveRun
 from otel_bridge.wrapper.pickup import PickUp
 from otel_bridge.wrapper.records import Configuration
-from otel_bridge.wrapper.run_folder import RunFolder
+from otel_bridge.wrapper.run_folder import Description, RunFolder
 from otel_bridge.wrapper.run_tail import RunSettings, RunTail
 from otel_bridge.wrapper.stderr import Stderr
 
@@ -66,48 +67,69 @@ def _serve(values: Mapping[str, Any], inlet: Inlet, announcer: Announcer, stop: 
     for notice in export.notices:
         announcer.once(notice)
     folder = RunFolder.inherited(Path(values["folder"]), values["lock"]) if values["folder"] else None
-    left = folder.description() if folder else None
-    if folder and left:
-        left = replace(left, server=running(values["server"]), resource=export.resource.attributes)
-        try:
-            folder.describe(left)
-            folder.claim_log()  # as the pump does: one of the two may live longer
-        except StateError as error:
-            announcer.once(str(error))
+    left = _described(folder, values["server"], export.resource, announcer) if folder else None
     settings = RunSettings(
         mapping_options,
         export,
         export.resource,
-        Path(values["state_dir"]),
+        Path(values["state_dir"]) if values["state_dir"] else None,
         folder.path if folder else None,
         left.log if left else None,
     )
+    ending = threading.Event()
+    until_ms = left.started_ms if left else time.time_ns() // 1_000_000
+    pick_up = threading.Thread(target=PickUp(settings, until_ms, announcer, ending).run, name="picking up", daemon=True)
+    try:
+        live = _live_run(values, settings, left, inlet, announcer)
+    except StateError as error:
+        if left is None:
+            raise
+        announcer.once(f"{error}; calls are exported, states of the debugged program are not")
+        left = None
+        live = _live_run(values, replace(settings, folder=None, log=None), None, inlet, announcer)
+    pick_up.start()
+    is_done = live.run(stop, values["delivery_s"])
+    ending.set()
+    if folder:
+        # Without a state nobody could tell what of it was delivered: what is left would be sent under other ids.
+        if is_done or left is None:
+            folder.remove()
+        folder.release()
+    pick_up.join(_PICK_UP_S)
+
+
+def _described(folder: RunFolder, server: int, resource: Resource, announcer: Announcer) -> Description:
+    """The folder's description, with what the pump did not know."""
+    left = replace(folder.description(), server=running(server), resource=resource.attributes)
+    try:
+        folder.describe(left)
+    except StateError as error:
+        announcer.once(str(error))
+    # The pump does it too, and has said why it cannot be; one of the two may live longer.
+    with contextlib.suppress(StateError):
+        folder.claim_log()
+    return left
+
+
+def _live_run(
+    values: Mapping[str, Any], settings: RunSettings, left: Description | None, inlet: Inlet, announcer: Announcer
+) -> LiveRun:
+    """The run of a server that logs as `left` says; None: there is no log. Raises StateError when the state fails."""
     frames = FrameOptions(
         is_logged=left is not None,
         join_caller=values["join_caller"],
         from_ms=left.started_ms if left and not left.is_private else 0,
     )
-    mapping = FrameMapping(mapping_options, frames)
-    reader = FrameReader(os.urandom(16), mapping_options, is_debugger=values["is_debugger"])
+    mapping = FrameMapping(settings.mapping, frames)
+    reader = FrameReader(os.urandom(16), settings.mapping, is_debugger=values["is_debugger"])
     is_named = values["is_debugger"] or values["options"]["service_name"] or os.environ.get("OTEL_SERVICE_NAME")
 
     def open_tail(server_name: str) -> RunTail:
         named = settings if is_named else replace(settings, resource=_named(settings.resource, server_name))
         return RunTail.open(named, mapping, announcer)
 
-    journal = Journal(folder.path, announcer) if folder else None
-    ending = threading.Event()
-    until_ms = left.started_ms if left else time.time_ns() // 1_000_000
-    pick_up = threading.Thread(target=PickUp(settings, until_ms, announcer, ending).run, name="picking up", daemon=True)
-    live = LiveRun(inlet, reader, mapping, announcer, open_tail, values["server"], journal)
-    pick_up.start()
-    is_done = live.run(stop, values["delivery_s"])
-    ending.set()
-    if folder:
-        if is_done:
-            folder.remove()
-        folder.release()
-    pick_up.join(_PICK_UP_S)
+    journal = Journal(settings.folder, announcer) if settings.folder else None
+    return LiveRun(inlet, reader, mapping, announcer, open_tail, values["server"], journal)
 
 
 def _named(resource: Resource, server_name: str) -> Resource:

@@ -49,12 +49,14 @@ class Wrapped:
         stderr: int | None = None,
         terminal: int | None = None,
         program: Sequence[str] = COMMAND,
+        has_state_dir: bool = True,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.state = folder / "state"
         self.errors = folder / "stderr"
         self._mark = f"OTEL_BRIDGE_TEST_RUN={folder}"
-        words = [*program, "--endpoint", endpoint, "--state-dir", str(self.state), *options, "--", *map(str, command)]
+        state_dir = ["--state-dir", str(self.state)] if has_state_dir else []
+        words = [*program, "--endpoint", endpoint, *state_dir, *options, "--", *map(str, command)]
         name, _, value = self._mark.partition("=")
         with self.errors.open("wb") as errors:
             self.process = subprocess.Popen(
