@@ -54,16 +54,28 @@ def followed_files(checkpoints: Iterable[Mapping[str, object]], path: Path) -> l
 
     `path` is the database, for the message of the StateError that is raised for a checkpoint which is none.
     """
+    try:
+        points = [Checkpoint.from_json(values) for values in checkpoints]
+    except ValueError as error:
+        raise StateError(f"{path} is damaged ({error})", "move it away to begin anew") from error
+    # What was in a file before it was truncated is no more there: its size says nothing of that.
+    newest: dict[tuple[str, int, int], int] = {}
+    for point in points:
+        of_file = (point.chain, point.device, point.inode)
+        newest[of_file] = max(newest.get(of_file, 0), point.order)
     files = []
-    for values in checkpoints:
-        try:
-            point = Checkpoint.from_json(values)
-        except ValueError as error:
-            raise StateError(f"{path} is damaged ({error})", "move it away to begin anew") from error
-        file = _as_on_disk(point)
-        if not point.ended or (file.lag_bytes and not file.is_gone):
+    for point in points:
+        is_newest = point.order >= newest[point.chain, point.device, point.inode]
+        file = _as_on_disk(point) if is_newest else _gone(point)
+        if not point.ended or (file.size_bytes > file.offset_bytes and not file.is_gone):
             files.append(file)
     return files
+
+
+def _gone(point: Checkpoint) -> FollowedFile:
+    return FollowedFile(
+        point.path, point.chain, point.offset_bytes, point.size_bytes, point.last_entry_ms, is_gone=True
+    )
 
 
 def _as_on_disk(point: Checkpoint) -> FollowedFile:
@@ -71,14 +83,9 @@ def _as_on_disk(point: Checkpoint) -> FollowedFile:
     places = (place for place in (path, *_named(path.parent, point.inode)) if _size_of(place, point) is not None)
     place = next(places, None)
     size_bytes = _size_of(place, point) if place else None
-    return FollowedFile(
-        str(place or path),
-        point.chain,
-        point.offset_bytes,
-        point.size_bytes if size_bytes is None else size_bytes,
-        point.last_entry_ms,
-        is_gone=size_bytes is None,
-    )
+    if size_bytes is None:
+        return _gone(point)
+    return FollowedFile(str(place), point.chain, point.offset_bytes, size_bytes, point.last_entry_ms, is_gone=False)
 
 
 def _size_of(path: Path, point: Checkpoint) -> int | None:

@@ -44,7 +44,11 @@ def change(roster: Roster, files: Files, generation: Generation, now_s: float) -
         roster.waiting.pop(copied.key, None)
         roster.ignored.pop(copied.key, None)
         roster.move(generation, copy_path, copied.key)
-        rest = f"; {missing_bytes} bytes are in neither and are lost" if missing_bytes else ""
+        rest = (
+            f"; {missing_bytes} bytes behind byte {generation.size} are in neither and are lost"
+            if missing_bytes
+            else ""
+        )
         kind = NoticeKind.TRUNCATED if missing_bytes else NoticeKind.COPIED
         roster.say(kind, generation, f"{path} was copied to {copy_path} and truncated{rest}", missing_bytes)
     generation.grown_s = roster.chains[generation.chain].changed_s = now_s

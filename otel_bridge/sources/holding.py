@@ -45,7 +45,10 @@ def settle(roster: Roster, now_s: float, in_use: InUse) -> None:
     """Close and forget what is delivered and gone."""
     for generation in list(roster.by_id.values()):
         if generation.resting and generation.nameless(now_s) and generation.unread > 0:
-            text = f"{generation.path} was deleted while too many files were open to keep it; its rest is lost"
+            text = (
+                f"{generation.path} was deleted while too many files were open to keep it: "
+                f"{generation.unread} bytes from byte {generation.position} on are lost"
+            )
             roster.say(NoticeKind.HELD_CAP, generation, text, generation.unread)
             roster.give_up(generation)
         if not (generation.end_given and generation.released):

@@ -256,9 +256,9 @@ def _is_ended(value: Json | None) -> bool:
 
 
 def _is_open(log: SavedLog) -> bool:
-    """Whether spans of this log are still to come: open sessions, calls of no session, creates that wait."""
+    """Whether spans of this log are still to come: open sessions, calls of no session, creates, DAP traces."""
     sessions = any(not _is_ended(session) for session in log.sessions.values())
-    return sessions or bool(log.log.get("loose")) or bool(log.log.get("creates"))
+    return sessions or any(log.log.get(name) for name in ("loose", "creates", "dap"))
 
 
 def _list(value: object) -> list[tuple[str, int, int]]:

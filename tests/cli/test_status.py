@@ -242,6 +242,17 @@ def test_file_that_was_read_to_its_end_for_good_is_left_out(log: Path) -> None:
     assert len(followed_files([point_of(log, 900, ended=True)], Path(DATABASE))) == 1
 
 
+def test_what_was_in_a_file_before_it_was_truncated_is_not_there(log: Path) -> None:
+    """The file that lies there is the newest generation's; an older one has been read, or is behind by its rest."""
+    new = point_of(log, 1000) | {"order": 2}
+
+    for ended, lags in ((True, [0]), (False, [400, 0])):
+        old = point_of(log, 4600, ended=ended) | {"order": 1, "size_bytes": 5000}
+        files = followed_files([old, new], Path(DATABASE))
+        assert [file.lag_bytes for file in files] == lags
+        assert [file.is_gone for file in files] == [True, False][-len(lags) :]
+
+
 def test_checkpoint_that_is_none_names_the_database() -> None:
     """A value of another form is damage, with the file and the way out."""
     with pytest.raises(StateError, match=r"/s/state\.db is damaged .*; move it away to begin anew"):

@@ -111,8 +111,9 @@ def test_forgotten_chain_leaves_nothing(folder: Path) -> None:
         (changes({"s": ended_session()}), False),
         (changes({"s": open_session()}), True),
         (changes(loose={"null": {}}), True),
+        (changes(dap={"s": {}}), True),
     ],
-    ids=["ended", "open session", "open call"],
+    ids=["ended", "open session", "open call", "DAP trace to be read"],
 )
 def test_chain_without_files_is_dropped_at_the_start_if_nothing_is_open(
     folder: Path, left: MappingChanges, is_kept: bool
