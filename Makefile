@@ -36,7 +36,8 @@ stack: $(READY) parts
 	@$(BIN)/python -m tests.stack.without_docker --profile grafana
 
 test-faults: $(READY) parts
-	$(BIN)/pytest -n 2 --dist loadgroup -m slow $(ARGS)
+	@# One at a time: they are about a pace, and three files of 64 kB hold a tenth of a second of it.
+	$(BIN)/pytest -m slow $(ARGS)
 
 # These folders need real parts, packages that the oldest environment leaves out, or more time than a second run is worth.
 NO_PARTS := $(addprefix --ignore tests/,real stack faults) -m "not real and not slow"
