@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from otel_bridge.export.resource import Resource
 from otel_bridge.pipeline.announcements import Announcer
 from otel_bridge.sessions.frame_mapping import FrameMapping, FrameOptions
 from otel_bridge.wrapper.journal import journaled_calls
-from otel_bridge.wrapper.run_folder import RunFolder, dead_runs
+from otel_bridge.wrapper.run_folder import RunFolder, clear_halves, dead_runs
 from otel_bridge.wrapper.run_tail import RunSettings, RunTail
 
 ROOM_S = 0.25
@@ -49,6 +50,8 @@ class PickUp:
         if delivered:
             self.announcer.once(f"what {delivered} earlier run{'s' * (delivered > 1)} had left is delivered")
         self._trim()
+        if self.settings.state_folder:
+            clear_halves(self.settings.state_folder, time.time())
 
     def _dead_runs(self) -> Iterator[RunFolder]:
         return dead_runs(self.settings.state_folder) if self.settings.state_folder else iter(())

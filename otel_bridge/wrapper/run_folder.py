@@ -26,6 +26,8 @@ RUNS = "runs"
 LOCK = "run.lock"
 DESCRIPTION = "run.json"
 LOG = "server.log"
+HALF_FOR_S = 3600.0
+"""Making or removing a folder takes moments; what is half for so long stays so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +199,22 @@ def run_folders(state_folder: Path) -> Iterator[tuple[Path, bool]]:
         yield path, is_held
 
 
-def _folders(state_folder: Path) -> list[Path]:
+def clear_halves(state_folder: Path, now_s: float) -> None:
+    """Remove what a kill left of folders that were being made or removed; `now_s` is Unix time."""
+    for path in _folders(state_folder, is_hidden=True):
+        try:
+            if now_s - path.stat().st_mtime > HALF_FOR_S:
+                lock = _locked(path)
+                shutil.rmtree(path, ignore_errors=True)
+                os.close(lock)
+        except (OSError, StateError):
+            continue  # somebody is at it
+
+
+def _folders(state_folder: Path, *, is_hidden: bool = False) -> list[Path]:
     try:
         with os.scandir(state_folder / RUNS) as entries:
-            return sorted(Path(entry.path) for entry in entries if not entry.name.startswith("."))
+            return sorted(Path(entry.path) for entry in entries if entry.name.startswith(".") is is_hidden)
     except OSError:
         return []
 

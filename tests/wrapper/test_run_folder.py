@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import subprocess
 from pathlib import Path
@@ -11,7 +12,15 @@ import pytest
 from otel_bridge.errors import StateError
 from otel_bridge.sessions.attributes import Capture
 from otel_bridge.sources.processes import running
-from otel_bridge.wrapper.run_folder import DESCRIPTION, RUNS, Description, RunFolder, dead_runs
+from otel_bridge.wrapper.run_folder import (
+    DESCRIPTION,
+    HALF_FOR_S,
+    RUNS,
+    Description,
+    RunFolder,
+    clear_halves,
+    dead_runs,
+)
 
 
 def made(state: Path, log: Path | None = None) -> RunFolder:
@@ -104,3 +113,20 @@ def test_a_state_folder_that_others_can_write_to_is_refused(tmp_path: Path) -> N
     with pytest.raises(StateError, match="other users"):
         made(open_to_all)
     assert list(open_to_all.iterdir()) == []
+
+
+def test_what_a_kill_left_half_is_cleared_away(tmp_path: Path) -> None:
+    """Not while somebody may be at it: it is young, or locked."""
+    half, young = made(tmp_path), made(tmp_path)
+    for folder in (half, young):
+        folder.path = folder.path.rename(folder.path.with_name(f".{folder.path.name}"))
+    half_s = half.path.stat().st_mtime
+    young.release()
+    os.utime(young.path, (half_s + HALF_FOR_S, half_s + HALF_FOR_S))
+
+    clear_halves(tmp_path, half_s + HALF_FOR_S + 1)
+    assert half.path.exists()
+    half.release()
+    clear_halves(tmp_path, half_s + HALF_FOR_S + 1)
+
+    assert list((tmp_path / RUNS).iterdir()) == [young.path]
