@@ -48,12 +48,17 @@ class Signals:
         """Tell from now on which signals went to the whole group. After the last child was started, to be called once.
 
         For that the signals are blocked, which a child would inherit, and a thread waits for them. Where the system
-        has no such call (macOS), a key's signal counts as the terminal's while our group is in its foreground.
+        has no such call (macOS), or no thread to spare, a key's signal counts as the terminal's while our group is in
+        its foreground.
         """
-        if hasattr(signal, "sigwaitinfo"):
-            signal.pthread_sigmask(signal.SIG_BLOCK, self._numbers)
+        self._guesses = not hasattr(signal, "sigwaitinfo")
+        if self._guesses:
+            return
+        signal.pthread_sigmask(signal.SIG_BLOCK, self._numbers)
+        try:
             threading.Thread(target=self._wait, name="signals", daemon=True).start()
-        else:
+        except RuntimeError:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, self._numbers)
             self._guesses = True
 
     def _wait(self) -> None:

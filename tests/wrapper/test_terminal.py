@@ -19,14 +19,17 @@ import pytest
 from tests.wrapper.wrapped import COMMAND, Wrapped
 
 SERVER = (sys.executable, str(Path(__file__).parent / "server.py"))
-WITHOUT_SENDERS = (
+MAIN = "from otel_bridge.cli.main import main; main()"
+WITHOUT_SENDERS = (sys.executable, "-P", "-c", f"import signal; del signal.sigwaitinfo; {MAIN}", "run")
+"""As on a system that cannot tell who sent a signal."""
+WITHOUT_THREADS = (
     sys.executable,
     "-P",
     "-c",
-    "import signal; del signal.sigwaitinfo; from otel_bridge.cli.main import main; main()",
+    f"import threading; threading.Thread.start = lambda self: exec('raise RuntimeError'); {MAIN}",
     "run",
 )
-"""As on a system that cannot tell who sent a signal."""
+"""As where a user has as many threads as are allowed."""
 
 
 @dataclass
@@ -60,7 +63,7 @@ def check_heard(run: Wrapped, name: str) -> None:
 
 
 @pytest.mark.parametrize(("key", "name"), [(b"\x03", "SIGINT"), (b"\x1c", "SIGQUIT")])
-@pytest.mark.parametrize("program", [COMMAND, WITHOUT_SENDERS], ids=["told", "guessed"])
+@pytest.mark.parametrize("program", [COMMAND, WITHOUT_SENDERS, WITHOUT_THREADS], ids=["told", "guessed", "no_thread"])
 @pytest.mark.parametrize("prefix", [(), ("setsid",)], ids=["in_our_group", "in_its_own"])
 def test_a_key_reaches_the_server_once(
     tmp_path: Path, terminal: Terminal, key: bytes, name: str, program: tuple[str, ...], prefix: tuple[str, ...]
