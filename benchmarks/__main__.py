@@ -8,12 +8,17 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import backfill, startup
+from benchmarks import backfill, idle, latency, many_sessions, outage, pump_latency, startup
 from benchmarks.report import Plan, Row, as_json, as_table
 
 BENCHMARKS: dict[str, Callable[[Plan], Iterator[Row]]] = {
     "backfill": backfill.measure,
+    "latency": latency.measure,
+    "idle": idle.measure,
+    "sessions": many_sessions.measure,
+    "outage": outage.measure,
     "startup": startup.measure,
+    "pump": pump_latency.measure,
 }
 
 

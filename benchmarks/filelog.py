@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks.processes import Used, cpu_s, peak_bytes
@@ -16,6 +17,16 @@ _RECORDS = re.compile(r'"log records": (\d+)')
 
 def filelog(folder: Path, log: Path) -> Collector:
     """A collector that keeps the entries of `log`, parses them, and sends them nowhere."""
+    return _collector(folder, log, "debug", {"verbosity": "basic"})
+
+
+def sending(folder: Path, log: Path, endpoint: str) -> Collector:
+    """A collector that sends what it has parsed to an endpoint, over OTLP/HTTP and at once."""
+    at_once = {"endpoint": endpoint, "compression": "none", "sending_queue": {"enabled": False}}
+    return _collector(folder, log, "otlp_http", at_once)
+
+
+def _collector(folder: Path, log: Path, exporter: str, settings: Mapping[str, object]) -> Collector:
     config = {
         "receivers": {
             "filelog": {
@@ -24,9 +35,9 @@ def filelog(folder: Path, log: Path) -> Collector:
                 "operators": [{"type": "filter", "expr": FILTER}, {"type": "json_parser"}],
             }
         },
-        "exporters": {"debug": {"verbosity": "basic"}},
+        "exporters": {exporter: settings},
         "service": {
-            "pipelines": {"logs": {"receivers": ["filelog"], "exporters": ["debug"]}},
+            "pipelines": {"logs": {"receivers": ["filelog"], "exporters": [exporter]}},
             # Every batch is said, so that the end can be seen: one short line a hundred entries.
             "telemetry": {"metrics": {"level": "none"}, "logs": {"sampling": {"enabled": False}}},
         },
