@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 from typing import Any
 
@@ -51,13 +52,16 @@ def answer(message: dict[str, Any]) -> dict[str, Any] | None:
 def main() -> None:
     """Serves until its input ends."""
 
-    def on_signal(number: int, frame: object) -> None:
-        sys.stdout.write(json.dumps({"method": "signal", "params": {"name": signal.Signals(number).name}}) + "\n")
-        sys.stdout.flush()
+    heard = [signal.Signals[name] for name in NAMES if signal.getsignal(signal.Signals[name]) is not signal.SIG_IGN]
+    signal.pthread_sigmask(signal.SIG_BLOCK, heard)
 
-    for name in NAMES:
-        if signal.getsignal(signal.Signals[name]) is not signal.SIG_IGN:
-            signal.signal(signal.Signals[name], on_signal)
+    def tell_signals() -> None:
+        while True:
+            line = json.dumps({"method": "signal", "params": {"name": signal.Signals(signal.sigwait(heard)).name}})
+            os.write(1, line.encode() + b"\n")
+
+    # A handler would not run if its signal came right before the next line is waited for.
+    threading.Thread(target=tell_signals, daemon=True).start()
     for line in sys.stdin:
         try:
             told = json.loads(line)
