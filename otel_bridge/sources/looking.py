@@ -18,6 +18,7 @@ from otel_bridge.sources.places import Scan, Sighting
 from otel_bridge.sources.placing import place
 from otel_bridge.sources.restoring import gap_notices, restore
 from otel_bridge.sources.roster import Candidate, Roster
+from otel_bridge.sources.rounds import overtaken
 from otel_bridge.sources.starting import Only, Start, Started, begins_at_end, is_left, start_at_end
 from otel_bridge.sources.trouble import Trouble
 
@@ -193,7 +194,9 @@ class Looker:
             opened = [self._open(sighting, now_s) for sighting in unknown[begin : begin + _PORTION]]
             candidates = [*roster.waiting.values(), *(candidate for candidate in opened if candidate is not None)]
             known_chains = frozenset(roster.chains)
-            for generation in place(roster, candidates, now_s, self.trouble.note):
+            placed = place(roster, candidates, now_s, self.trouble.note)
+            roster.notices += overtaken(roster, placed)
+            for generation in placed:
                 self._observe_one(generation, now_s)
                 self._touched.add(generation.chain)
                 if generation.chain not in known_chains:

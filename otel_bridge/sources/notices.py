@@ -16,13 +16,14 @@ class NoticeKind(StrEnum):
     REMOVED = "removed"
     GAP = "gap"
     HELD_CAP = "held_cap"
+    OVERTAKEN = "overtaken"
     LATE_LINES = "late_lines"
     UNREADABLE = "unreadable"
     READABLE_AGAIN = "readable_again"
     WATCH_LIMIT = "watch_limit"
 
 
-LOSSES = frozenset({NoticeKind.TRUNCATED, NoticeKind.GAP, NoticeKind.HELD_CAP})
+LOSSES = frozenset({NoticeKind.TRUNCATED, NoticeKind.GAP, NoticeKind.HELD_CAP, NoticeKind.OVERTAKEN})
 """The kinds whose `lost_bytes` count as lost."""
 
 

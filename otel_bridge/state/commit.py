@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -15,7 +14,8 @@ from otel_bridge.sessions.saved import Json, MappingChanges
 class Counts:
     """What was counted since the last commit.
 
-    `lost_bytes` is by the kind of the notice that told of the loss, `malformed_lines` by the flaw. `lost_spans` are
+    `lost_bytes` is by the kind of the notice that told of the loss (0 where nobody saw how much it was),
+    `malformed_lines` by the flaw. `lost_spans` are
     refused ones for which there was no room among the dead letters.
     """
 
@@ -30,10 +30,15 @@ class Counts:
         return Counts(
             self.delivered_spans + other.delivered_spans,
             self.refused_spans + other.refused_spans,
-            Counter(self.lost_bytes) + Counter(other.lost_bytes),
-            Counter(self.malformed_lines) + Counter(other.malformed_lines),
+            _sum(self.lost_bytes, other.lost_bytes),
+            _sum(self.malformed_lines, other.malformed_lines),
             self.lost_spans + other.lost_spans,
         )
+
+
+def _sum(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    """Both together, a 0 too."""
+    return {name: one.get(name, 0) + other.get(name, 0) for name in {**one, **other}}
 
 
 @dataclass(frozen=True, slots=True)

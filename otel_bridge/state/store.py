@@ -247,7 +247,7 @@ def _counters(counts: Counts) -> Iterator[tuple[Stored | int, ...]]:
     for field in fields(counts):
         value = getattr(counts, field.name)
         for detail, number in value.items() if isinstance(value, Mapping) else [("", value)]:
-            if number:
+            if number or detail:  # a loss of unknown size is one all the same
                 yield field.name, detail, number
 
 

@@ -310,3 +310,34 @@ def test_a_closed_quiet_file_that_is_replaced_is_told_from_its_successor(tmp_pat
 
     assert entry(2, 2_000) == tail.drain(after_s=1.1) + tail.drain(after_s=1.1)
     tail.close()
+
+
+@pytest.mark.parametrize("rotations", [1, 2, 3, 5])
+def test_a_rotation_all_the_way_round_between_two_looks_is_said(log: Path, tail: Following, rotations: int) -> None:
+    """Where the last known file has no name any more, files may have come and gone unseen: that is no silence."""
+    append(log, entries(1, 5))
+    tail.drain()
+    for number in range(rotations):
+        rotate(log)
+        append(log, entries(10 * number + 11, 10 * number + 15))
+    tail.drain()
+    tail.drain(after_s=1.1)
+
+    said = [notice for notice in tail.notices if notice.kind is NoticeKind.OVERTAKEN]
+    assert len(said) == (rotations >= 3)  # of the log, `server1` and `server2` the last is replaced then
+    for notice in said:
+        assert notice.is_loss
+        assert f"{log} was rotated all the way round between two looks" in notice.text
+        assert f"between byte {len(entries(1, 5))} of the file before and {log.with_name('server2.log')}" in notice.text
+
+
+def test_a_log_that_is_deleted_and_begun_anew_was_not_rotated(log: Path, tail: Following) -> None:
+    """Nothing is missing where only the log itself is new."""
+    append(log, entries(1, 5))
+    tail.drain()
+    log.unlink()
+    append(log, entries(6, 9))
+    tail.drain()
+    tail.drain(after_s=1.1)
+
+    assert NoticeKind.OVERTAKEN not in tail.kinds()

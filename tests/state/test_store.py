@@ -208,6 +208,7 @@ def test_counters_add_up_and_the_last_word_stays(folder: Path) -> None:
         folder,
         Commit(counts=counts, last_error=LastError(2, "second")),
         Commit(counts=Counts(lost_bytes={"held_cap": 1})),
+        Commit(counts=Counts(lost_bytes={"overtaken": 0}).plus(Counts(lost_bytes={"held_cap": 0}))),
     )
 
     view = read_state(folder)
@@ -215,7 +216,7 @@ def test_counters_add_up_and_the_last_word_stays(folder: Path) -> None:
     assert view is not None
     assert view.total("delivered_spans") == 6
     assert view.total("refused_spans") == 2
-    assert view.by_detail("lost_bytes") == {"gap": 20, "held_cap": 1}
+    assert view.by_detail("lost_bytes") == {"gap": 20, "held_cap": 1, "overtaken": 0}
     assert view.total("malformed_lines") == 4
     assert view.last_error == {"time_ms": 2, "message": "second"}
     assert view.run["endpoint"] == "http://a"
