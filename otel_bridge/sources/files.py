@@ -26,11 +26,15 @@ class FileKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FileStat:
-    """The part of `stat` that following a log needs. `links` 0 means that the file has no name any more."""
+    """The part of `stat` that following a log needs. `links` 0 means that the file has no name any more.
+
+    `changed_ns` moves when a file is written, and when it gets another name or loses one.
+    """
 
     key: FileKey
     size_bytes: int
     modified_ns: int
+    changed_ns: int
     links: int
     owner: int
     regular: bool
@@ -74,6 +78,7 @@ def _file_stat(found: os.stat_result) -> FileStat:
         key=FileKey(found.st_dev, found.st_ino),
         size_bytes=found.st_size,
         modified_ns=found.st_mtime_ns,
+        changed_ns=found.st_ctime_ns,
         links=found.st_nlink,
         owner=found.st_uid,
         regular=stat.S_ISREG(found.st_mode),

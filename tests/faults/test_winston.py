@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import signal
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -194,3 +195,20 @@ def test_two_writers_of_one_log_are_both_received(seconds: int, log: Path, tmp_p
         assert bridge.stop() == 0
         assert "still grew after it was rotated away" in bridge.output
         assert bridge.status.lost_bytes == {}
+
+
+def test_files_that_came_and_went_while_the_bridge_could_not_look_are_said(log: Path, tmp_path: Path) -> None:
+    """A bridge that gets no time for longer than all files last cannot know what it missed, but that it did."""
+    with Receiver() as receiver, tail(tmp_path, log, receiver) as bridge, Witness(log.parent) as witness:
+        wait_until(lambda: bridge.status.has_state, "the bridge is up")
+        with winston(log, 4) as writer:
+            wait_until(lambda: receiver.spans, "it delivers")
+            assert bridge.process is not None
+            bridge.process.send_signal(signal.SIGSTOP)
+            files = witness.files
+            wait_until(lambda: witness.files > files + 6, "all files were replaced")
+            bridge.process.send_signal(signal.SIGCONT)
+            wait_until(lambda: f"warning: {log} was rotated all the way round" in bridge.output, "it says so")
+            writer.wait()
+        wait_until(lambda: "overtaken" in bridge.status.lost_bytes, "it is counted")
+        assert bridge.stop() == 0
