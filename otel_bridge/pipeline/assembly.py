@@ -80,7 +80,9 @@ def running_tail(settings: TailSettings, announcer: Announcer, stop: threading.E
         _restore(tail, store, settings, folder)
         # Before anything else: to a tail that knows of no unread bytes every saved log would seem silent.
         follower.look()
-        announcer.once(_beginning(follower.statistics().files, settings, transport.endpoint))
+        files = follower.statistics().files
+        tail.found_none = not files
+        announcer.once(_beginning(files, settings, transport.endpoint))
         looking = _Looking(Watcher(follower, tail.wake.set), tail, stop)
         looking.start()
         try:

@@ -53,12 +53,15 @@ class Tail:
     monotonic_s: Callable[[], float] = time.monotonic
     wake: threading.Event = field(default_factory=threading.Event)
     """Set when there may be something to read, and to be heard at once after `stop` was set."""
+    found_none: bool = False
+    """Whether it was said that there is no log yet: then the first one is news."""
     writers: dict[str, LogWriters] = field(default_factory=dict)
     _encoder: SpanEncoder = field(default_factory=SpanEncoder)
     _read_ms: dict[str, int] = field(default_factory=dict)
     _lost_bytes: Counter[str] = field(default_factory=Counter)
     _flaws: Counter[str] = field(default_factory=Counter)
     _unsaved: dict[str, Checkpoint] = field(default_factory=dict)
+    _gone: dict[str, None] = field(default_factory=dict)
     _forgotten: set[str] = field(default_factory=set)
     _checked_s: float = 0.0
     _noted_s: float = 0.0
@@ -92,6 +95,9 @@ class Tail:
             self._note()  # a file that is rotated out while the backend is away is missed only if it was written down
         spans: list[Span] = []
         now_ms = self._now_ms()
+        if self.found_none:
+            self.found_none = False
+            self.announcer.once(f"found {chunks[0].path}")
         for chunk in chunks:
             spans += self.stage.take(chunk)
             self._read_ms[chunk.chain] = now_ms
@@ -106,6 +112,7 @@ class Tail:
 
     def _gather(self) -> None:
         self._unsaved |= {point.generation: point for point in self.follower.unsaved()}
+        self._gone |= dict.fromkeys(self.follower.gone())
 
     def _take_lost_bytes(self) -> Counter[str]:
         lost_bytes, self._lost_bytes = self._lost_bytes, Counter()
@@ -118,15 +125,16 @@ class Tail:
 
     def _commit_of(self, cut: Cut) -> Commit:
         self._gather()
-        points, self._unsaved = self._unsaved, {}
-        checkpoints: dict[str, Json | None] = {
-            generation: point.to_json() for generation, point in points.items() if generation not in cut.offsets
-        }
+        if self._unsaved.keys() - cut.offsets.keys():
+            self._note()  # what was seen of files is not to wait for the backend
+        self._unsaved.clear()
+        checkpoints: dict[str, Json | None] = {}
         for generation, offset_bytes in cut.offsets.items():
             ended = generation in cut.ended
             point = self.follower.checkpoint(generation, offset_bytes, cut.last_entry_ms[generation], ended=ended)
             checkpoints[generation] = point.to_json()
-        checkpoints |= dict.fromkeys(self.follower.gone())
+        checkpoints |= self._gone
+        self._gone = {}
         flaws = self.stage.flaws - self._flaws
         self._flaws = Counter(self.stage.flaws)
         forgotten, self._forgotten = frozenset(self._forgotten), set()
@@ -155,7 +163,7 @@ class Tail:
         self._forget_chains(followed)
         self._gather()
         is_changed = any(log.changed for log in self.stage.logs.values())
-        if spans or self._unsaved or self._forgotten or is_changed:
+        if spans or self._unsaved or self._gone or self._forgotten or is_changed:
             self._submit(spans)
 
     def _logs_now(self) -> list[tuple[str, MappedLog]]:

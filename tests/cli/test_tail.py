@@ -17,12 +17,19 @@ from tests.waiting import wait_until
 
 
 def test_it_says_what_it_follows_and_where_that_goes(tmp_path: Path) -> None:
-    """At once, also when there is no log yet."""
+    """At once, also when there is no log yet; then the first one is news, and those after it are not."""
     endpoint = f"http://127.0.0.1:{reserve_port()}"
     with TailProcess(tmp_path / "bridge", tmp_path / "logs", "--endpoint", endpoint) as bridge:
         wait_until(lambda: "no log yet in" in bridge.output, "it says that there is no log")
         assert endpoint in bridge.output
+        (tmp_path / "logs").mkdir()
+        for files, name in enumerate(("happy", "errors"), 1):
+            (tmp_path / "logs" / f"{name}.log").write_bytes(Recording(name).log)
+            wait_until(lambda files=files: len(bridge.status.files) == files, "it is followed")  # type: ignore[misc]
         assert bridge.stop() == 0
+    assert [line for line in bridge.output.splitlines() if "found" in line] == [
+        f"otel-bridge: found {tmp_path / 'logs' / 'happy.log'}"
+    ]
 
 
 def test_a_backend_that_is_away_is_said_at_once(tmp_path: Path) -> None:
