@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import backfill, idle, latency, many_sessions, outage, pump_latency, startup
+from benchmarks import backfill, handler_cost, idle, latency, many_sessions, outage, pump_latency, startup
 from benchmarks.report import Plan, Row, as_json, as_table
 
 BENCHMARKS: dict[str, Callable[[Plan], Iterator[Row]]] = {
@@ -19,6 +19,7 @@ BENCHMARKS: dict[str, Callable[[Plan], Iterator[Row]]] = {
     "outage": outage.measure,
     "startup": startup.measure,
     "pump": pump_latency.measure,
+    "handler": handler_cost.measure,
 }
 
 

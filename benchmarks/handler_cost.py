@@ -1,4 +1,4 @@
-"""What logging an entry costs the program that does it: run by hand, `python benchmarks/handler_cost.py`.
+"""What logging an entry costs the program that does it.
 
 The same logging goes into a `NullHandler` and into a `BridgeHandler`, in turn, several times over; the difference of
 the medians is what the bridge adds. Processor time is that of the host's thread alone; time by the clock is also what
@@ -18,13 +18,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-import click
-
+from benchmarks.report import Plan, Row
 from otel_bridge import BridgeHandler
 from otel_bridge.testing import session_entries
 
 ROUNDS = 9
 SESSIONS = 600
+MOST_US = 10
 Entry = dict[str, object]
 Way = Callable[[logging.Logger, Entry], None]
 
@@ -52,10 +52,10 @@ def by_prose(logger: logging.Logger, entry: Entry) -> None:
 WAYS: dict[str, Way] = {"extra=": by_extra, "mapping": by_mapping, "JSON text": by_text, "no entry": by_prose}
 
 
-def entries() -> list[Entry]:
+def entries(sessions: int) -> list[Entry]:
     """Entries of many sessions, each in every form that is measured."""
     out: list[Entry] = []
-    for number in range(SESSIONS):
+    for number in range(sessions):
         for entry in session_entries(f"7d2c4b10-5f3e-4a86-9c1d-{number:012x}", f"session {number}"):
             extra = {name: value for name, value in entry.items() if name != "message"}
             out.append({"message": entry["message"], "extra": extra, "mapping": entry, "text": json.dumps(entry)})
@@ -106,26 +106,24 @@ def backend() -> Iterator[str]:
         process.communicate(b"\n")
 
 
-def main() -> None:
-    """Measure and print."""
-    given = entries()
-    click.echo(f"{len(given):,} entries, medians of {ROUNDS} rounds, microseconds an entry in the host's thread\n")
-    click.echo(f"{'':<12}{'logging alone':>16}{'the bridge adds':>18}{'by the clock':>15}")
+def measure(plan: Plan) -> Iterator[Row]:
+    """Each way of logging, and what the bridge's own threads take; microseconds an entry."""
+    plan.say("handler: logging, with the bridge and without")
+    given = entries(plan.choose(SESSIONS, 20))
     with backend() as endpoint:
         for name, way in WAYS.items():
             plain, bridged = [], []
-            for _ in range(ROUNDS):
+            for _ in range(plan.choose(ROUNDS, 1)):
                 plain.append(cost_us(logging.NullHandler(), way, given))
                 bridged.append(cost_us(BridgeHandler(endpoint=endpoint), way, given))
-            (cpu, wall), (cpu_bridged, wall_bridged) = median(plain), median(bridged)
-            click.echo(f"{name:<12}{cpu:>16.1f}{cpu_bridged - cpu:>18.1f}{wall_bridged - wall:>15.1f}")
-        click.echo(f"\nin the bridge's own threads, until all is delivered: {bridge_us(endpoint, given):.0f}")
+            (cpu, wall), (cpu_bridged, wall_bridged) = medians(plain), medians(bridged)
+            what = f"`BridgeHandler`, {name}: added to a log call"
+            yield Row(f"{what}, CPU", "µs", cpu_bridged - cpu, plain=cpu, most=MOST_US)
+            yield Row(f"{what}, by the clock", "µs", wall_bridged - wall)
+        own = bridge_us(endpoint, given)
+    yield Row("`BridgeHandler`: CPU of its own threads an entry, until delivered", "µs", own)
 
 
-def median(measured: list[tuple[float, float]]) -> tuple[float, float]:
+def medians(measured: list[tuple[float, float]]) -> tuple[float, float]:
     """The medians of processor time and of the clock's."""
     return statistics.median(cpu for cpu, _ in measured), statistics.median(wall for _, wall in measured)
-
-
-if __name__ == "__main__":
-    main()

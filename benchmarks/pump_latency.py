@@ -1,4 +1,4 @@
-"""What `otel-bridge run` adds to a frame: `python benchmarks/pump_latency.py [FRAMES]`.
+"""What `otel-bridge run` adds to a frame.
 
 A client plays ping-pong with a server that echoes (`cat`): directly and through the wrapper, in turns, so that both
 see the same machine. The frames are tool calls, one after the other without a pause, so the worker beside the pump is
@@ -17,12 +17,9 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from benchmarks.report import Plan, Row
 from otel_bridge.testing import Receiver
-
-if TYPE_CHECKING:
-    from benchmarks.report import Plan, Row
 
 ROUNDS = 5
 TARGET_MS = 0.2
@@ -110,30 +107,6 @@ def _new_requests(receiver: Receiver) -> Callable[[], bool]:
 
 def measure(plan: Plan) -> Iterator[Row]:
     """As rows of the table that `python -m benchmarks` prints."""
-    from benchmarks.report import Row
-
     plan.say("pump_latency: ping-pong, directly and through the wrapper")
     found = compare(plan.choose(10_000, 500), plan.choose(ROUNDS, 1))
     yield Row("`otel-bridge run`: added to a frame, its worker busy", "ms", found.added_ms, most=TARGET_MS)
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Prints a table; 0 when the median is below the target."""
-    frames = int(arguments[0]) if arguments else 10_000
-    found = compare(frames)
-    lines = [
-        f"{ROUNDS} rounds of {frames:,} frames of {len(frame(0))} bytes; {found.exported:,} spans exported meanwhile",
-        "round trip             median        p99",
-    ]
-    for name, rounds in (("directly", found.direct), ("through the wrapper", found.through)):
-        median_ms = statistics.median(one.median_ms for one in rounds)
-        p99_ms = statistics.median(one.percentile_ms(99) for one in rounds)
-        lines.append(f"{name:20} {median_ms:7.3f} ms {p99_ms:7.3f} ms")
-    verdict = "below" if found.added_ms < TARGET_MS else "NOT below"
-    lines.append(f"added a frame        {found.added_ms:7.3f} ms   {verdict} the target of {TARGET_MS} ms")
-    sys.stdout.write("\n".join(lines) + "\n")
-    return 0 if found.added_ms < TARGET_MS else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
