@@ -13,6 +13,7 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +23,9 @@ from benchmarks.filelog import read_whole
 from benchmarks.processes import cpu_s, resident_bytes
 from benchmarks.report import Plan, Row
 from benchmarks.sink import sink
+from otel_bridge.state.database import connect
+from otel_bridge.state.place import DATABASE
+from otel_bridge.state.values import loaded_object
 from tests.real.bridge import TailProcess
 
 _START_MS = 1_796_071_984_000
@@ -48,7 +52,7 @@ def opening(session_id: str, name: str, time_ms: int) -> bytes:
     return (
         _line("tool:call", time_ms, tool, {"request": {"language": "python", "name": name}})
         + _line("session:created", time_ms, session, {"language": "python", "executablePath": "python3"})
-        + _line("tool:response", time_ms, session, tool, {"success": True})
+        + _line("tool:response", time_ms, tool, {"success": True})
     )
 
 
@@ -129,10 +133,18 @@ def _watch(folder: Path, log: Path) -> list[_Look]:
             if not bridge.running or time.monotonic() > deadline_s:
                 raise RuntimeError(f"the bridge has not delivered {log}:\n{bridge.output[-2000:]}")
             time.sleep(_LOOK_EVERY_S)
-            offset_bytes = sum(file.offset_bytes for file in bridge.status.files)
             pid = bridge.process.pid
-            looks.append(_Look(offset_bytes / size_bytes, cpu_s(pid), resident_bytes(pid)))
+            looks.append(_Look(_delivered_bytes(bridge.state_dir) / size_bytes, cpu_s(pid), resident_bytes(pid)))
     return looks
+
+
+def _delivered_bytes(state_dir: Path) -> int:
+    """The saved mark. Only that is read: who reads all sessions over and over holds up the journal, and is measured."""
+    if not (state_dir / DATABASE).exists():
+        return 0
+    with closing(connect(state_dir / DATABASE, "ro")) as connection:
+        rows = connection.execute("SELECT value FROM checkpoint").fetchall()
+    return sum(int(str(loaded_object(value)["offset_bytes"])) for (value,) in rows)
 
 
 def _line(kind: str, time_ms: int, *fields: Mapping[str, object]) -> bytes:

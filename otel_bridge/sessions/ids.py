@@ -119,9 +119,9 @@ class Occurrences:
 
     def _prune(self, now_ms: int) -> None:
         self._pruned_at_ms = now_ms
-        for key in [key for key, (time_ms, _) in self._counts.items() if abs(now_ms - time_ms) > WINDOW_MS]:
-            del self._counts[key]
-            self._changed.discard(key)
+        # Made anew, because a dictionary never gives back the room that it once needed.
+        self._counts = {key: seen for key, seen in self._counts.items() if abs(now_ms - seen[0]) <= WINDOW_MS}
+        self._changed.intersection_update(self._counts)
 
     def take_changes(self) -> list[tuple[str, int, int]]:
         """`(hash, time in ms, count)` of each entry counted since the last call."""

@@ -23,8 +23,8 @@ class OpenSpan:
     start_ms: int
     attributes: AttributeSet
     events: list[SpanEvent] = field(default_factory=list)
-    beyond: list[SpanEvent] = field(default_factory=list)
-    """Events over the limit that no further span has taken yet."""
+    beyond: list[SpanEvent] | None = None
+    """Events over the limit that no further span has taken yet. None rather than empty: there are many open spans."""
     spilled: int = 0
     """How many spans of further events there are."""
 
@@ -33,10 +33,12 @@ class OpenSpan:
         if len(self.events) < max_events:
             self.events.append(event)
             return []
+        if self.beyond is None:
+            self.beyond = []
         self.beyond.append(event)
         if len(self.beyond) < max_events:
             return []
-        full, self.beyond = self.beyond, []
+        full, self.beyond = self.beyond, None
         self.spilled += 1
         return full
 
@@ -80,7 +82,7 @@ class OpenSpan:
         if not self.beyond:
             return [span]
         self.spilled += 1
-        further, self.beyond = self.beyond, []
+        further, self.beyond = self.beyond, None
         # a call without a session is the root of its trace: what hangs on it must not be parentless
         return [
             span,
@@ -96,7 +98,7 @@ class OpenSpan:
             "start_ms": self.start_ms,
             "attributes": dict(self.attributes),
             "events": [event_to_json(event) for event in self.events],
-            "beyond": [event_to_json(event) for event in self.beyond],
+            "beyond": [event_to_json(event) for event in self.beyond or ()],
             "spilled": self.spilled,
         }
 
@@ -110,7 +112,7 @@ class OpenSpan:
             start_ms=integer_of(saved["start_ms"]),
             attributes=_attributes(saved["attributes"]),
             events=[event_from_json(event) for event in list_of(saved["events"])],
-            beyond=[event_from_json(event) for event in list_of(saved["beyond"])],
+            beyond=[event_from_json(event) for event in list_of(saved["beyond"])] or None,
             spilled=integer_of(saved["spilled"]),
         )
 

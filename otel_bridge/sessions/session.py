@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from sys import intern
 
 from otel_bridge.entries.entry import Entry, StateChange
 from otel_bridge.sessions import attributes as names
@@ -64,6 +65,8 @@ class Session:
     """Calls of it that are not in the book and will still be counted: whoever sees the frames knows of them."""
 
     def __post_init__(self) -> None:
+        if self.language is not None:
+            self.language = _shared(self.language)
         self.trace_id = self.trace_id or trace_id_of_session(self.session_id)
         self.root_id = root_span_id(self.trace_id)
         limit = self.options.max_value_bytes
@@ -218,12 +221,12 @@ class Session:
             details = AttributeSet()
             if about is not None:
                 details.update(names.entry_attributes(about, self.options))
-            self.state_name = state
+            self.state_name = _shared(state)
             occurrences = self.occurrences
             opener = occurrences.opener("state", by) if isinstance(by, Entry) else occurrences.opener_of_state(by)
             self.state = OpenSpan(
                 span_id(self.trace_id, opener),
-                f"debuggee {low_cardinality(state)}",
+                intern(f"debuggee {low_cardinality(state)}"),
                 SpanKind.INTERNAL,
                 time_ms,
                 details,
@@ -323,6 +326,11 @@ class Session:
             end_ns=end_ms * 1_000_000,
             failure=failure,
         )
+
+
+def _shared(text: str) -> str:
+    """The one string for equal texts, where very many sessions hold it; a host's own kind of string stays its own."""
+    return intern(text) if type(text) is str else text
 
 
 def apply_result(call: OpenCall, entry: Entry, result: Result, options: MappingOptions) -> None:
