@@ -302,10 +302,12 @@ class LogMapping:
 
     def close_dap(self, session_ids: Iterable[str]) -> list[Span]:
         """No more will be read of these sessions' DAP traces."""
-        traces = [self.dap.pop(session_id) for session_id in session_ids if session_id in self.dap]
-        return [span for dap in traces for span in dap.close()]
+        traces = {session_id: self.dap.pop(session_id) for session_id in session_ids if session_id in self.dap}
+        self.touched |= traces.keys()
+        return [span for dap in traces.values() for span in dap.close()]
 
     def _place_dap(self, session_id: str, dap: DapSpans) -> list[Span]:
+        self.touched.add(session_id)
         session = self.sessions.get(session_id)
         if session is None:
             return dap.place([], self.latest_ms, over=True)

@@ -33,10 +33,12 @@ def take_changes(mapping: LogMapping) -> MappingChanges:
     """What changed since the last call. Everything in it is redacted: the mapping never holds anything else."""
     sessions: dict[str, Json | None] = {}
     for session_id in mapping.touched:
+        # A DAP trace is saved with its session, not with the log: of many sessions few change in a batch.
+        trace: Json = {"dap": mapping.dap[session_id].to_json()} if session_id in mapping.dap else {}
         if session_id in mapping.sessions:
-            sessions[session_id] = _session_to_json(mapping.sessions[session_id])
+            sessions[session_id] = _session_to_json(mapping.sessions[session_id]) | trace
         elif session_id in mapping.ended:
-            sessions[session_id] = {"ended": asdict(mapping.ended[session_id])}
+            sessions[session_id] = {"ended": asdict(mapping.ended[session_id])} | trace
         else:
             sessions[session_id] = None
     mapping.touched.clear()
@@ -47,7 +49,6 @@ def take_changes(mapping: LogMapping) -> MappingChanges:
         "loose": {key: book.to_json() for key, book in mapping.loose.books.items()},
         "creates": [create.to_json() for create in mapping.creates.waiting],
         "dap_calls_kept": mapping.dap_calls_kept,
-        "dap": {session_id: dap.to_json() for session_id, dap in mapping.dap.items()},
     }
     return MappingChanges(log, sessions, tuple(mapping.occurrences.take_changes()))
 
@@ -75,8 +76,8 @@ def restore_into(
             mapping.ended[session_id] = EndedSession(**object_of(saved["ended"]))  # type: ignore[arg-type]
         else:
             mapping.sessions[session_id] = _session_from_json(session_id, saved, mapping)
-    for session_id, dap in object_of(log["dap"]).items():
-        _restore_dap(mapping, session_id, object_of(dap))
+        if "dap" in saved:
+            _restore_dap(mapping, session_id, object_of(saved["dap"]))
     for key, book in object_of(log["loose"]).items():
         mapping.loose.books[key] = CallBook.from_json(object_of(book))
     for create in list_of(log["creates"]):
@@ -105,7 +106,7 @@ def _session_to_json(session: Session) -> Json:
 
 
 def _session_from_json(session_id: str, saved: Json, mapping: LogMapping) -> Session:
-    values = dict(saved)
+    values = {name: value for name, value in saved.items() if name != "dap"}
     held = values.pop("held")
     lifetime, state = values.pop("lifetime"), values.pop("state")
     return Session(
@@ -124,9 +125,7 @@ def _session_from_json(session_id: str, saved: Json, mapping: LogMapping) -> Ses
 def _restore_dap(mapping: LogMapping, session_id: str, saved: Json) -> None:
     session = mapping.sessions.get(session_id)
     if session is None:
-        ended = mapping.ended.get(session_id)
-        if ended is None:
-            return  # forgotten: its trace has nothing to hang on
+        ended = mapping.ended[session_id]
         session = Session(
             session_id, mapping.options, mapping.occurrences, ended.root_ms, ended.root_ms, ended.name, ended.language
         )

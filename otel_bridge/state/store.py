@@ -257,8 +257,8 @@ def _is_ended(value: Json | None) -> bool:
 
 def _is_open(log: SavedLog) -> bool:
     """Whether spans of this log are still to come: open sessions, calls of no session, creates, DAP traces."""
-    sessions = any(not _is_ended(session) for session in log.sessions.values())
-    return sessions or any(log.log.get(name) for name in ("loose", "creates", "dap"))
+    sessions = any(not _is_ended(session) or "dap" in session for session in log.sessions.values())
+    return sessions or any(log.log.get(name) for name in ("loose", "creates"))
 
 
 def _list(value: object) -> list[tuple[str, int, int]]:

@@ -200,3 +200,22 @@ def test_log_and_trace_may_come_in_any_order(name: str, data: st.DataObject) -> 
     spans += mapping.close_dap(list(mapping.dap))
 
     assert {(span.trace_id, span.span_id): span for span in spans} == expected
+
+
+def test_a_trace_is_saved_with_its_session_when_it_changed() -> None:
+    """However many sessions have traces: only those with news are written, and a closed one is written as such."""
+    session_id = "806a0589-7b86-490d-9928-679ab71012c1"
+    mapping = LogMapping(MappingOptions())
+    mapping.dap_calls_kept = 1_000
+    mapping.take(ITEMS["happy"])
+    take_changes(mapping)
+    asked = message(7_000, "out", type="request", seq=1, command="next")
+    saved = []
+    mapping.take_dap(session_id, [asked])
+    saved.append(take_changes(mapping))
+    saved.append(take_changes(mapping))
+    mapping.close_dap([session_id])
+    saved.append(take_changes(mapping))
+
+    assert ["dap" in (one.sessions.get(session_id) or {}) for one in saved] == [True, False, False]
+    assert [list(one.sessions) for one in saved] == [[session_id], [], [session_id]]

@@ -32,7 +32,7 @@ def checkpoint(chain: str, order: int = 1024, offset_bytes: int = 0, path: str =
     }
 
 
-def log_values(latest_ms: int = 0, *, loose: Json | None = None, dap: Json | None = None) -> Json:
+def log_values(latest_ms: int = 0, *, loose: Json | None = None) -> Json:
     """The values of a log's own mapping."""
     return {
         "latest_ms": latest_ms,
@@ -40,7 +40,6 @@ def log_values(latest_ms: int = 0, *, loose: Json | None = None, dap: Json | Non
         "partial_roots": 0,
         "loose": loose or {},
         "creates": [],
-        "dap": dap or {},
     }
 
 
@@ -50,10 +49,9 @@ def changes(
     *,
     latest_ms: int = 0,
     loose: Json | None = None,
-    dap: Json | None = None,
 ) -> MappingChanges:
     """Changes of one log."""
-    return MappingChanges(log_values(latest_ms, loose=loose, dap=dap), sessions or {}, tuple(occurrences))
+    return MappingChanges(log_values(latest_ms, loose=loose), sessions or {}, tuple(occurrences))
 
 
 def open_session(name: str = "debug", root_ms: int = 1_700_000_000_000, last_ms: int | None = None) -> Json:

@@ -111,7 +111,7 @@ def test_forgotten_chain_leaves_nothing(folder: Path) -> None:
         (changes({"s": ended_session()}), False),
         (changes({"s": open_session()}), True),
         (changes(loose={"null": {}}), True),
-        (changes(dap={"s": {}}), True),
+        (changes({"s": {**ended_session(), "dap": {}}}), True),
     ],
     ids=["ended", "open session", "open call", "DAP trace to be read"],
 )
