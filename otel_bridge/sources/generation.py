@@ -42,6 +42,8 @@ class Generation:
         """Whether any byte was given out, now or before a restart."""
         self.over = False
         """Nothing can follow any more (truncated, given up, gone): the end is due without waiting."""
+        self.cut_bytes = 0
+        """Bytes that were seen and are there no more, though what was read still is; for whoever looks to say."""
         self.end_given = False
         self.released = False
         self.removal_said = False
@@ -77,7 +79,9 @@ class Generation:
         assert self.handle is not None
         self.start_at(checkpoint.offset_bytes)
         self.head = self.handle.pread(HEAD_BYTES, 0)
-        self.size = max(min(checkpoint.size_bytes, self.handle.stat().size_bytes), checkpoint.offset_bytes)
+        seen_bytes = max(checkpoint.size_bytes, checkpoint.offset_bytes)
+        self.size = max(min(seen_bytes, self.handle.stat().size_bytes), checkpoint.offset_bytes)
+        self.cut_bytes = seen_bytes - self.size
         self.given_out = checkpoint.offset_bytes > 0
         self.end_given = self.released = checkpoint.ended
         self.last_entry_ms = checkpoint.last_entry_ms
@@ -100,10 +104,12 @@ class Generation:
         if (found.size_bytes, found.modified_ns) == (self.size, self.modified_ns):
             return False
         # Cut and grown to the same size again is possible: only an untouched file is believed without a look inside.
-        if found.size_bytes < self.size or not self.continued_in(self.handle):
+        if not self.continued_in(self.handle) or (found.size_bytes < self.size and not self._is_told_apart()):
             raise ChangedError
         self.modified_ns = found.modified_ns
-        if found.size_bytes == self.size:
+        if found.size_bytes <= self.size:
+            self.cut_bytes += self.size - found.size_bytes
+            self.size = found.size_bytes
             return False
         if len(self.head) < HEAD_BYTES:
             self.head = self.handle.pread(HEAD_BYTES, 0)
@@ -111,6 +117,10 @@ class Generation:
         self.grown_s = now_s
         self.end_given = self.released = False
         return True
+
+    def _is_told_apart(self) -> bool:
+        """Whether head and seam are enough to say that no other content can have both."""
+        return self.position >= HEAD_BYTES + SEAM_BYTES
 
     def doubt(self) -> None:
         """Have the next look compare the bytes, whatever size and time the file has."""

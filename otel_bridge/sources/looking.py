@@ -298,6 +298,10 @@ class Looker:
             self.trouble.note(generation.path, error)
         else:
             self.trouble.over(generation.path)
+        if generation.cut_bytes:
+            lost_bytes, generation.cut_bytes = generation.cut_bytes, 0
+            text = f"{generation.path} became shorter: its last {lost_bytes} bytes were not read and are lost"
+            roster.say(NoticeKind.TRUNCATED, generation, text, lost_bytes)
 
     def _left(self, generation: Generation) -> bool:
         return self._roster.chains[generation.chain].left(generation)

@@ -188,3 +188,69 @@ def test_lines_that_were_copied_and_cut_between_two_looks_are_read_from_the_copy
     follower.look()
     assert [(chunk.path, chunk.data) for chunk in follower.read()] == [(f"{log}.1", b"line\n")]
     follower.close()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"a" * 3_000 + b"\n", b"b" * 1_100 + b"a" * 1_899 + b"\n"),
+        (b"a" * 1_100 + b"b" * 1_900 + b"\n", b"a" * 1_100 + b"c" * 1_900 + b"\n"),
+    ],
+    ids=["other head, same seam", "same head, other seam"],
+)
+def test_bytes_of_two_contents_are_never_mixed(tail: Following, log: Path, before: bytes, after: bytes) -> None:
+    """A read that comes after the file was rewritten, and before a look, gives nothing; then all of the new comes."""
+    append(log, before)
+    tail.look()
+    (first,) = tail.read(2_000)
+    log.write_bytes(after)
+
+    assert tail.read() == []
+    assert first.data == before[: len(first.data)]
+    assert tail.drain() == after
+    assert [lost for _, _, lost in tail.losses()] == [len(before) - len(first.data)]
+
+
+def test_a_checkpoint_made_right_after_a_cut_leads_to_the_copy(tail: Following, log: Path, tmp_path: Path) -> None:
+    """A commit between a cut and the next look is found again after a crash: its place is in the copy."""
+    append(log, entries(1, 10, 500))
+    tail.drain()
+    shutil.copyfile(log, log.with_name("server.log.1"))
+    log.write_bytes(entries(11, 30, 500))
+    saved = tail.follower.checkpoint(tail.chunks[0].generation, len(entries(1, 4, 500)))
+    again = Following([tmp_path], [saved])
+
+    assert again.drain() == entries(5, 30, 500)
+    assert again.losses() == []
+    again.close()
+
+
+def test_a_file_that_only_became_shorter_is_read_on(tail: Following, log: Path) -> None:
+    """When only unread bytes at the end are gone, those are lost, and what is left and what follows comes once."""
+    append(log, entries(1, 30, 500))
+    tail.look()
+    tail.read(len(entries(1, 10, 500)))
+    os.truncate(log, len(entries(1, 20, 500)))
+    tail.drain()
+    append(log, entries(31, 31, 500))
+    tail.drain()
+
+    data = b"".join(chunk.data for chunk in tail.chunks)
+    assert data == entries(1, 20, 500) + entries(31, 31, 500)
+    assert [lost for _, _, lost in tail.losses()] == [len(entries(21, 30, 500))]
+
+
+def test_a_copy_goes_before_what_was_deleted_meanwhile(tail: Following, log: Path) -> None:
+    """A copy that nobody saw being made is put by its times before a newer file that has no name any more."""
+    append(log, entries(1, 4, 300))
+    tail.look()
+    one, two = log.with_name("server.log.1"), log.with_name("server.log.2")
+    shutil.copyfile(log, two)
+    log.write_bytes(entries(5, 8, 300))
+    shutil.copyfile(log, one)
+    log.write_bytes(entries(9, 12, 300))
+    log.unlink()
+    append(log, entries(13, 16, 300))
+
+    assert tail.drain() == entries(1, 16, 300)
+    assert not any(chunk.late for chunk in tail.chunks)

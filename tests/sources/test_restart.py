@@ -132,6 +132,36 @@ def test_an_inode_that_was_used_again_is_another_file(log: Path) -> None:
     assert tail.losses() == [("server.log", len(entries(1, 2)), 0)]
 
 
+def test_an_empty_file_is_not_told_by_its_inode(log: Path) -> None:
+    """The checkpoint of an empty file says nothing about a later file with its inode: that is read in its own place."""
+    append(log, entries(1, 2))
+    _, (saved,) = run(log)
+    append(log, entries(3, 4))
+    rotate(log)
+    append(log, entries(5, 6))
+    key = LocalFiles().stat(str(log)).key
+    nothing = {"head_bytes": 0, "offset_bytes": 0, "size_bytes": 0, "order": saved.order - 1}
+    empty = Checkpoint.from_json({**saved.to_json(), **nothing, "device": key.device, "inode": key.inode})
+    tail = restarted(log, [empty, saved])
+
+    assert data_of(tail) == entries(3, 6)
+    assert not any(chunk.late for chunk in tail.chunks)
+
+
+def test_a_file_that_lost_its_end_meanwhile_is_said(log: Path) -> None:
+    """A file that is shorter than it was seen to be, as after a power cut, has lost that much."""
+    append(log, entries(1, 4, 2_000))
+    tail = Following([log])
+    tail.drain()
+    saved = tail.follower.checkpoint(tail.chunks[0].generation, len(entry(1, 2_000)))
+    tail.close()
+    log.write_bytes(entries(1, 2, 2_000))
+    tail = restarted(log, [saved])
+
+    assert data_of(tail) == entry(2, 2_000)
+    assert [lost for _, _, lost in tail.losses()] == [len(entries(3, 4, 2_000))]
+
+
 def test_an_offset_beyond_the_end_is_not_believed(log: Path) -> None:
     """A file that is shorter than its checkpoint's offset was truncated: it is read from the beginning."""
     append(log, entries(1, 5))

@@ -258,6 +258,44 @@ def test_what_is_read_is_closed_before_anything_is_given_up(log: Path) -> None:
     tail.close()
 
 
+def test_the_cap_prefers_what_is_read_though_it_is_younger(tmp_path: Path) -> None:
+    """Of two held files the one that is read is closed, though the other is older."""
+    large, small = tmp_path / "a.log", tmp_path / "b.log"
+    append(large, entry(1, 900_000))
+    tail = Following([tmp_path], caps=Caps(held_files=1))
+    tail.look()
+    append(small, entry(2))
+    tail.look()
+    tail.read(400_000)
+    assert {Path(chunk.path).name for chunk in tail.chunks} == {"a.log", "b.log"}
+    for log in (large, small):
+        log.unlink()
+    tail.drain()
+
+    assert tail.losses() == []
+    assert sum(len(chunk.data) for chunk in tail.chunks) == len(entry(1, 900_000)) + len(entry(2))
+    tail.close()
+
+
+def test_a_deleted_log_is_kept_for_minutes_where_its_writers_are_unknown(log: Path) -> None:
+    """Where nobody can say who writes, a deleted log without a successor is given ten minutes, not ten seconds."""
+    tail = Following([log], in_use=lambda _: None)
+    with log.open("ab", 0) as writer:
+        writer.write(entry(1))
+        tail.drain()
+        log.unlink()
+        tail.drain(after_s=500)
+        writer.write(entry(2))
+        assert tail.drain() == entry(2)
+        tail.drain(after_s=590)
+        before = [chunk.ends_generation for chunk in tail.chunks]
+        tail.drain(after_s=20)
+
+    assert not any(before)
+    assert tail.chunks[-1].ends_generation
+    tail.close()
+
+
 def test_logs_are_read_in_turn(tmp_path: Path) -> None:
     """Of several logs each gets its turn: a large one does not keep the others waiting."""
     append(tmp_path / "large.log", b"x" * 3_000_000 + b"\n")
