@@ -38,8 +38,9 @@ MAX_DEPTH = 160
 """Nesting, through JSON inside strings too, below which a container is hidden as a whole: entries have at most 128."""
 
 _TELLING = re.compile(
-    r"secret|token|passw|passph|cred|auth|key|signing|pwd|bearer|jwt|pat|session[_\-. ]?id|env"
-    r"|gh[pousr]_|sk-|akia|asia|eyj|-----begin|://[^\s/]*@|\\u00"
+    r"secret|token|pass|cred|auth|key|signing|pwd|bearer|jwt|pat|session[_\-. ]?id|env|cookie"
+    r"|gh[pousr]_|sk-|akia|asia|eyj|-----begin|://[^\s@]{0,300}@|\\u00"
+    r"|xox|xapp-|glpat-|pypi-|aiza|k_(?:live|test)_|npm_|hf_|sg\.|ya29"
 )
 """What a text has in lower case if any rule could find something in it. For most texts this search is all the cost."""
 
@@ -47,8 +48,9 @@ _HIDDEN_ALREADY = re.compile(rf"""(["']?)(?:(?:basic|bearer|token)\s+)?(?:{MARKE
 _NAME = re.compile(r"[\w$.\-]+")
 _FLAG = re.compile(r"--?[A-Za-z][\w.\-]*")
 _NEXT_FLAG = re.compile(r"--[A-Za-z].*|-[A-Za-z]", re.DOTALL)
+_SIGNS = ("=", ":", "=>")
 _NAMING = ("name", "expression", "key", "evaluateName", "variable", "header")
-_NAMED = frozenset(("value", "result", "newValue"))
+_NAMED = frozenset(("value", "result", "newValue", "data", "content"))
 
 
 class _Role(Enum):
@@ -183,11 +185,16 @@ def _redact_list(items: Sequence[object], depth: int) -> object:
     """A list; what follows a sensitive flag is hidden, and the second half of a pair like a header's."""
     redacted: list[object] = []
     changed = False
-    hidden_next = False
+    hidden_next = names_next = False
     for item in items:
+        if names_next and item in _SIGNS:  # ["password", "=", "…"]
+            redacted.append(item)
+            hidden_next, names_next = True, False
+            continue
         next_flag = isinstance(item, str) and _NEXT_FLAG.fullmatch(item) is not None
         safe = _hide(item) if hidden_next and not next_flag else _redact(item, depth)
         hidden_next = isinstance(item, str) and _tells_of_the_next(item, len(items))
+        names_next = isinstance(item, str) and _NAME.fullmatch(item) is not None and is_sensitive_name(item)
         changed = changed or safe is not item
         redacted.append(safe)
     return redacted if changed else items

@@ -12,13 +12,17 @@ MARKER = r"<redacted(?::[a-z0-9-]{1,40})?>|<[0-9]{1,6} env vars redacted>"
 """Pattern of our own marker and of those that the server writes (`<redacted:jwt>`): what it hid is told apart."""
 
 # The specification's two lists ("Data Truncation Rules"): patterns anywhere in a name, and whole words of a name.
-# `passphrase` and `creds` are ours.
+# `passphrase`, `creds`, `pass` and cookies are ours.
 _PATTERNS = re.compile(
     r"api[_\-. ]?key|secret|token|password|passphrase|credential|auth|session[_\-. ]?id"
     r"|access[_\-. ]?key|signing|private[_\-. ]?key",
     re.IGNORECASE,
 )
-_TELLING_WORDS = frozenset(("pat", "key", "pwd", "passwd", "cred", "creds", "bearer", "oauth", "jwt"))
+_TELLING_WORDS = frozenset(
+    ("pat", "key", "pwd", "passwd", "cred", "creds", "bearer", "oauth", "jwt", "passcode", "cookie", "cookies")
+)
+_TELLING_LAST_WORDS = frozenset(("pass",))
+"""Words that tell at the end of a name alone: `DB_PASS` is a password, `pass_count` a number."""
 _ENVIRONMENT_WORDS = frozenset(("env", "envs", "environ", "environment"))
 
 _OWN_IDS = re.compile(r"(?<![A-Za-z0-9])sessionId(?![A-Za-z0-9])|\A(?:debug|mcp)\.session\.id\Z")
@@ -40,7 +44,12 @@ def is_sensitive_name(name: str) -> bool:
 @lru_cache(maxsize=4096)
 def _is_sensitive(name: str) -> bool:
     name = _OWN_IDS.sub("", name)
-    return _PATTERNS.search(name) is not None or not _TELLING_WORDS.isdisjoint(_words(name))
+    words = _words(name)
+    return (
+        _PATTERNS.search(name) is not None
+        or not _TELLING_WORDS.isdisjoint(words)
+        or not _TELLING_LAST_WORDS.isdisjoint(words[-1:])
+    )
 
 
 def is_environment_name(name: str) -> bool:

@@ -14,7 +14,7 @@ from otel_bridge.sessions.redaction_values import ONE_WORD_SCHEMES, literal_at, 
 
 _ESCAPE = re.compile(r"\A(?:[nrtbfv0]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4})")
 
-_CLOSED = r"""(?:\\*+["'`])?+[\])]*+"""
+_CLOSED = r"""(?:\x1b\[[0-9;]{0,20}m)*+(?:\\*+["'`])?+[\])]*+"""
 _OPERATOR = re.compile(
     rf"{_CLOSED}(?:\s*+(?:[!=]==?|[<>:]=|[-+*/|?&]{{1,2}}=|=[>~]|->|=|:(?!:))\s*+|\s++[<>]\s++|>(?=[^\s<>=]))"
 )
@@ -45,8 +45,14 @@ _SOURCE_FILE = re.compile(
     r"\.(?:py[wi]?|[mc]?[jt]sx?|go|rs|java|kt|rb|php|cs|[ch](?:c|pp|xx)?|swift|lua|pl|sh|json|ya?ml|toml|txt|md)\Z"
 )
 _EXCEPTIONS = ("Error", "Exception", "Warning")
-_NOUNS = ("key", "keys", "token", "tokens", "Key", "Token")
-"""What parsers and configurations complain about: `Unexpected token < in JSON`, `missing key "port"`."""
+_NOUNS = ("key", "keys", "token", "tokens", "Key", "Token", "pass")
+"""What parsers and configurations complain about (`Unexpected token < in JSON`, `missing key "port"`), and a statement
+of Python."""
+
+_COOKIES = re.compile(r"(?:set-)?cookie2?", re.IGNORECASE)
+_REST_OF_LINE = re.compile(r"""[^\r\n"'`]*+""")
+_BLOCK = re.compile(r"[ \t]*+[|>][+\-0-9]{0,2}[ \t]*+(?:\r?\n(?:[ \t]++[^\n]*+|(?=\r?\n)))++")
+"""A value of YAML that goes on as long as its lines are indented."""
 
 
 def redact_phrases(text: str) -> str:
@@ -89,6 +95,13 @@ def _after_sensitive_name(text: str, name: str, end: int) -> tuple[int, int]:
             return end, end  # `KeyError: 'x'`
         if operator[0].strip() in ("<", ">") and name in _NOUNS:
             return end, end
+        if operator[0].strip() == ":" and name == "PASS":
+            return end, end  # what a test run says
+        if operator[0].strip() == ":":
+            if (block := _BLOCK.match(text, start)) is not None:
+                return start + 1, block.end()
+            if _COOKIES.fullmatch(name) and (line := _REST_OF_LINE.match(text, start)) is not None and line[0].strip():
+                return start + len(line[0]) - len(line[0].lstrip()), line.end()
         return start, value_end(text, start)
     if name.startswith("-"):
         flag = _AFTER_FLAG.match(text, end)

@@ -18,12 +18,20 @@ _TOKENS = re.compile(
     rf"|github_pat_(?:[A-Za-z0-9_]{{20,}}|(?=[A-Za-z_]*[0-9])[A-Za-z0-9_]{{4,}}|[A-Za-z0-9_]+{_CUT})"
     rf"|sk-(?:[A-Za-z0-9_-]{{20,}}|(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{{6,}}|[A-Za-z0-9_-]+{_CUT})"
     rf"|(?:AKIA|ASIA)(?:[A-Z0-9]{{12,}}|[A-Z0-9]+{_CUT})"
+    rf"|(?:xox[abeprs]|xapp|glpat|pypi)-(?:[A-Za-z0-9_-]{{10,}}|(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]+{_CUT})"
+    rf"|AIza(?:[A-Za-z0-9_-]{{20,}}|[A-Za-z0-9_-]+{_CUT})"
+    rf"|[rs]k_(?:live|test)_(?:[A-Za-z0-9]{{8,}}|[A-Za-z0-9]+{_CUT})"
+    r"|(?:npm|hf)_[A-Za-z0-9]{20,}"
+    r"|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]+"
+    r"|ya29\.[A-Za-z0-9_-]{16,}"
     rf"|eyJ(?:[A-Za-z0-9_-]{{8,}}(?:\.[A-Za-z0-9_-]*)+|[A-Za-z0-9_-]{{17,}}|[A-Za-z0-9_-]+{_CUT})"
     r")"
     r"|gh[pousr]_[A-Za-z0-9]{30,}"
 )
 
-_URL_PASSWORD = re.compile(r"""(://[^\s/?#@:"'`<>\\]*+:)([^\s/"'`]+)@""")
+# A password can hold a slash; what begins as a port and a path (`//host:80/@scope/…`) is none.
+_URL_PASSWORD = re.compile(r"""(://[^\s/?#@:"'`<>\\\[]*+:)(?![0-9]{1,5}/)([^\s"'`]{1,300})@""")
+_URL_USER = re.compile(r"""(https?://)(?!git@|<)([^\s/?#@:"'`<>\\]++)@""", re.IGNORECASE)
 _BEARER = re.compile(rf"""(?<![A-Za-z])(bearer\s++)({MARKER}|[^\s"'`,;()<>\[\]{{}}\\]+)""", re.IGNORECASE)
 _MARKED = re.compile(MARKER)
 
@@ -34,14 +42,15 @@ def redact_keys(text: str) -> str:
 
 
 def redact_tokens(text: str) -> str:
-    """The text without tokens of known services: GitHub, `sk-` keys, AWS access key ids, JSON web tokens."""
+    """The text without tokens of known services: GitHub, GitLab, Slack, Google, Stripe, npm, PyPI, `sk-` keys, AWS
+    access key ids, JSON web tokens."""
     return _TOKENS.sub(REDACTED, text)
 
 
 def redact_credentials(text: str) -> str:
-    """The text without the passwords in URLs' user info, and without what follows `Bearer`."""
+    """The text without the passwords in URLs' user info (of a web address all of it), and what follows `Bearer`."""
     if "://" in text:
-        text = _URL_PASSWORD.sub(_hide_url_password, text)
+        text = _URL_USER.sub(rf"\1{REDACTED}@", _URL_PASSWORD.sub(_hide_url_password, text))
     return _BEARER.sub(_hide_bearer, text)
 
 

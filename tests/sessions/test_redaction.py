@@ -26,13 +26,13 @@ SENSITIVE = (
     "password PASSWORD userPassword credential credentials auth oauth OAuth2 Authorization session_id "
     "SESSION_ID sessionid session-id userSessionId access_key accessKey signing signing_key private_key "
     "privateKey GITHUB_PAT githubPat pat key cacheKey KEY pwd PG_PWD_1 passwd cred creds db-cred bearer "
-    "jwt JWT myJwt passphrase request.password $password --token"
+    "jwt JWT myJwt passphrase request.password $password --token pass DB_PASS dbPass passcode Cookie set-cookie"
 )
 HARMLESS = (
     "sessionId debug.session.id mcp.session.id request.sessionId PATH path executablePath scriptPath "
     "compat monkey keyboard keys credits pattern level message timestamp namespace sessionName tool "
     "request response expression result variablesReference threadId breakpointId frameId file line "
-    "condition logMessage stopOnEntry"
+    "condition logMessage stopOnEntry passed bypass compass pass_count passes"
 )
 
 TEXTS = [
@@ -96,6 +96,21 @@ TEXTS = [
     ("'AKIAIOSFODNN7EXAMPLE' ASIAIOSFODNN7EXAMPLE", "'<redacted>' <redacted>"),
     (f"x {JWT}, y", "x <redacted>, y"),
     ("cut eyJhbGciOi… (truncated)", "cut <redacted>… (truncated)"),
+    ("DB_PASS=hunter2 --db-pass hunter3 x", "DB_PASS=<redacted> --db-pass <redacted> x"),
+    ("Cookie: sid=hunter2; theme=dark\r\nHost: x", "Cookie: <redacted>\r\nHost: x"),
+    ("{'Set-Cookie': 'sid=hunter2; Path=/', 'x': 1}", "{'Set-Cookie': '<redacted>', 'x': 1}"),
+    ("password: |\n  hunter2\n\n  hunter3\nnext: 1", "password: <redacted>\nnext: 1"),
+    ("token: >-\n  hunter2", "token: <redacted>"),
+    ("\x1b[1mpassword\x1b[0m: hunter2 x", "\x1b[1mpassword\x1b[0m: <redacted> x"),
+    ("https://bob:hun/ter2@host/x", "https://bob:<redacted>@host/x"),
+    ("https://hunter2@host/x", "https://<redacted>@host/x"),
+    ("xoxb-1234567890-hunter2 xapp-1-hunter2hunter2", "<redacted> <redacted>"),
+    ("AIzaSyA1234567890hunter2hunter2 x", "<redacted> x"),
+    ("sk_live_hunter2hunter2 rk_test_hunter2hunter2", "<redacted> <redacted>"),
+    ("glpat-hunter2hunter2 npm_hunter2hunter2hunter2hunter2 x", "<redacted> <redacted> x"),
+    ("pypi-hunter2hunter2 hf_hunter2hunter2hunter2 x", "<redacted> <redacted> x"),
+    ("SG.hunter2hunter2hunter2.hunter2hunter2 ya29.hunter2hunter2hunter2", "<redacted> <redacted>"),
+    ("cut glpat-hunter2...", "cut <redacted>..."),
 ]
 
 LEFT_ALONE = [
@@ -127,6 +142,11 @@ LEFT_ALONE = [
     "['--token', '<redacted:github-pat>', '--password=<redacted:connection-string-password>']",
     "{'Authorization': 'Bearer <redacted:bearer-token>', 'x': 1}",
     "env: <57 env vars redacted>",
+    "if x:\n    pass\n'text'",
+    "PASS: test_cart (0.1 s), 2 passed",
+    "npm_config_prefix=/usr xoxo hf_model risk_live",
+    "https://git@github.com/x ssh://bob@host mailto:a@b.c",
+    "http://[::1]:4318/v1/@x http://host:80/@scope",
 ]
 
 
@@ -191,6 +211,9 @@ def test_text_without_a_secret(text: str) -> None:
         (["--password=hunter2", "-v"], ["--password=<redacted>", "-v"]),
         ([["X-Api-Key", "hunter2"], ["Host", "x"]], [["X-Api-Key", REDACTED], ["Host", "x"]]),
         (["password", "user", "host"], ["password", "user", "host"]),
+        (["password", "=", "hunter2", "x"], ["password", "=", REDACTED, "x"]),
+        ({"name": "password", "content": "hunter2"}, {"name": "password", "content": REDACTED}),
+        ({"name": "cart.py", "content": "n = 1"}, {"name": "cart.py", "content": "n = 1"}),
         (['{"password":null}', "x"], ['{"password":null}', "x"]),
         ({"name": "api_key", "value": "hunter2", "type": "str"}, {"name": "api_key", "value": REDACTED, "type": "str"}),
         ({"expression": "cfg.password[:3]", "result": "hun"}, {"expression": "cfg.password[:3]", "result": REDACTED}),
