@@ -38,17 +38,18 @@ MAX_DEPTH = 160
 """Nesting, through JSON inside strings too, below which a container is hidden as a whole: entries have at most 128."""
 
 _TELLING = re.compile(
-    r"secret|token|pass|cred|auth|key|signing|pwd|bearer|jwt|pat|session[_\-. ]?id|env|cookie"
+    r"secret|token|pa(?:ss|t)|c(?:red|ookie)|auth|key|signing|pwd|bearer|jwt|session[_\-. ]?id|env"
     r"|gh[pousr]_|sk-|akia|asia|eyj|-----begin|://[^\s@]{0,300}@|\\u00"
-    r"|xox|xapp-|glpat-|pypi-|aiza|k_(?:live|test)_|npm_|hf_|sg\.|ya29"
+    r"|xox|app-|pypi-|aiza|k_(?:live|test)_|pm_|sg\.|a29\."
 )
-"""What a text has in lower case if any rule could find something in it. For most texts this search is all the cost."""
+"""What a text has in lower case if any rule could find something in it. For most texts this search is all the cost,
+which grows with the letters that an alternative can begin with: so `pm_` stands for `npm_`, and `a29` for `ya29`."""
 
 _HIDDEN_ALREADY = re.compile(rf"""(["']?)(?:(?:basic|bearer|token)\s+)?(?:{MARKER})\1""", re.IGNORECASE)
 _NAME = re.compile(r"[\w$.\-]+")
 _FLAG = re.compile(r"--?[A-Za-z][\w.\-]*")
 _NEXT_FLAG = re.compile(r"--[A-Za-z].*|-[A-Za-z]", re.DOTALL)
-_SIGNS = ("=", ":", "=>")
+_SIGNS = frozenset(("=", ":", "=>"))
 _NAMING = ("name", "expression", "key", "evaluateName", "variable", "header")
 _NAMED = frozenset(("value", "result", "newValue", "data", "content"))
 
@@ -185,16 +186,17 @@ def _redact_list(items: Sequence[object], depth: int) -> object:
     """A list; what follows a sensitive flag is hidden, and the second half of a pair like a header's."""
     redacted: list[object] = []
     changed = False
-    hidden_next = names_next = False
+    hidden_next = False
+    before: object = None
     for item in items:
-        if names_next and item in _SIGNS:  # ["password", "=", "…"]
+        if isinstance(item, str) and item in _SIGNS:  # ["password", "=", "…"]
             redacted.append(item)
-            hidden_next, names_next = True, False
+            hidden_next = isinstance(before, str) and is_sensitive_name(before)
             continue
         next_flag = isinstance(item, str) and _NEXT_FLAG.fullmatch(item) is not None
         safe = _hide(item) if hidden_next and not next_flag else _redact(item, depth)
         hidden_next = isinstance(item, str) and _tells_of_the_next(item, len(items))
-        names_next = isinstance(item, str) and _NAME.fullmatch(item) is not None and is_sensitive_name(item)
+        before = item
         changed = changed or safe is not item
         redacted.append(safe)
     return redacted if changed else items

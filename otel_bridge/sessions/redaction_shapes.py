@@ -21,7 +21,7 @@ _TOKENS = re.compile(
     rf"|(?:xox[abeprs]|xapp|glpat|pypi)-(?:[A-Za-z0-9_-]{{10,}}|(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]+{_CUT})"
     rf"|AIza(?:[A-Za-z0-9_-]{{20,}}|[A-Za-z0-9_-]+{_CUT})"
     rf"|[rs]k_(?:live|test)_(?:[A-Za-z0-9]{{8,}}|[A-Za-z0-9]+{_CUT})"
-    r"|(?:npm|hf)_[A-Za-z0-9]{20,}"
+    r"|npm_[A-Za-z0-9]{20,}"
     r"|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]+"
     r"|ya29\.[A-Za-z0-9_-]{16,}"
     rf"|eyJ(?:[A-Za-z0-9_-]{{8,}}(?:\.[A-Za-z0-9_-]*)+|[A-Za-z0-9_-]{{17,}}|[A-Za-z0-9_-]+{_CUT})"

@@ -108,7 +108,7 @@ TEXTS = [
     ("AIzaSyA1234567890hunter2hunter2 x", "<redacted> x"),
     ("sk_live_hunter2hunter2 rk_test_hunter2hunter2", "<redacted> <redacted>"),
     ("glpat-hunter2hunter2 npm_hunter2hunter2hunter2hunter2 x", "<redacted> <redacted> x"),
-    ("pypi-hunter2hunter2 hf_hunter2hunter2hunter2 x", "<redacted> <redacted> x"),
+    ("pypi-hunter2hunter2 x", "<redacted> x"),
     ("SG.hunter2hunter2hunter2.hunter2hunter2 ya29.hunter2hunter2hunter2", "<redacted> <redacted>"),
     ("cut glpat-hunter2...", "cut <redacted>..."),
 ]
@@ -144,7 +144,7 @@ LEFT_ALONE = [
     "env: <57 env vars redacted>",
     "if x:\n    pass\n'text'",
     "PASS: test_cart (0.1 s), 2 passed",
-    "npm_config_prefix=/usr xoxo hf_model risk_live",
+    "npm_config_prefix=/usr xoxo risk_live",
     "https://git@github.com/x ssh://bob@host mailto:a@b.c",
     "http://[::1]:4318/v1/@x http://host:80/@scope",
 ]
