@@ -45,10 +45,15 @@ def command(
     announcer = Announcer(lambda line: click.echo(line, err=True))
     stage = MappingStage(mapping_settings(options), announcer.malformed, expects_dap(dap_trace))
     traces: dict[int, list[Span]] = {}
-    for spans in mapped(paths, stage, int(time.time() * 1000), lambda *_: None, lambda _: None, dap_trace):
+    unreadable: list[SourceError] = []
+    now_ms = int(time.time() * 1000)
+    told = (lambda *_: None), (lambda _: None), unreadable.append
+    for spans in mapped(paths, stage, now_ms, *told, dap_traces=dap_trace):
         for span in spans:
             traces.setdefault(span.trace_id, []).append(span)
     announcer.flush(final=True)
+    for error in unreadable:
+        announcer.once(str(error))
     if not traces:
         raise SourceError("no structured entry found", "is it mcp-debugger's own log, at level info or debug?")
     sessions = {trace_id: spans for trace_id, spans in traces.items() if len(spans) > 1}
@@ -57,6 +62,8 @@ def command(
     if session_id is None and len(sessions) > 1:
         click.echo(f"\n{len(sessions)} sessions; draw another with --session ID:", err=True)
         print_listing(tally(span for spans in sessions.values() for span in spans), sys.stderr)
+    if unreadable:
+        sys.exit(1)
 
 
 def _wanted(session_id: str, traces: dict[int, Any]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterable
@@ -15,6 +16,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span as ProtoSpan
 
 from otel_bridge.export.reply import HttpReply, Reply
 from otel_bridge.sessions.span import SpanKind, StatusCode
+from otel_bridge.view.escape import shows_itself
 
 
 class ConsoleTransport:
@@ -44,13 +46,17 @@ class ConsoleTransport:
         """Leave the stream open: it is the process's."""
 
 
-# JSON allows these as they are; a terminal obeys some, and some readers take others for the end of a line.
-_UNSAFE = re.compile("[\x7f-\x9f\u2028\u2029]")
+_SUSPECTS = re.compile("[^\x00-~]")
 
 
 def _line(values: dict[str, object]) -> bytes:
+    """JSON allows any character as it is; a terminal obeys some, and some readers take others for a line's end."""
     text = orjson.dumps(values).decode()
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode() + b"\n"
+    return _SUSPECTS.sub(_unless_it_shows, text).encode() + b"\n"
+
+
+def _unless_it_shows(found: re.Match[str]) -> str:
+    return found[0] if shows_itself(found[0]) else json.dumps(found[0])[1:-1]
 
 
 def _plain(span: ProtoSpan, resource: dict[str, object]) -> dict[str, object]:

@@ -7,12 +7,13 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from otel_bridge.errors import SourceError
 from otel_bridge.export.batches import Batch
 from otel_bridge.export.delivery import Delivery, Outcome
 from otel_bridge.export.encode import SpanEncoder
 from otel_bridge.pipeline.mapping_stage import MappingStage
 from otel_bridge.sessions.span import Span
-from otel_bridge.sources import Chunk, order_files, read_blocks
+from otel_bridge.sources import Chunk, order_files, read_blocks, refuse
 from otel_bridge.sources.dap_traces import traces_of, trees
 from otel_bridge.view.totals import Tally
 
@@ -39,11 +40,13 @@ class Replay:
         self._patience_s = patience_s
         self._encoder = SpanEncoder()
         self._empty: list[str] = []
+        self._unreadable: list[SourceError] = []
 
     def run(self, paths: Iterable[str], now_ms: int, progress: Progress, dap_traces: Sequence[Path] = ()) -> Outcome:
-        """Exports all files. Raises SourceError when one can't be read; what was read before it is delivered."""
+        """Exports all that can be read. Raises SourceError for a path that is not there, before anything is sent."""
+        told = self._empty.append, self._unreadable.append
         try:
-            for spans in mapped(paths, self._stage, now_ms, progress, self._empty.append, dap_traces):
+            for spans in mapped(paths, self._stage, now_ms, progress, *told, dap_traces=dap_traces):
                 self._submit(spans)
             self._wait(self._delivery.wait_until_done)
         except UndeliveredError:
@@ -55,6 +58,7 @@ class Replay:
 
     def problems(self, outcome: Outcome) -> Iterator[str]:
         """What was not delivered and why, or not found; a line each."""
+        yield from map(str, self._unreadable)
         for path in self._empty:
             yield f"{path}: no structured entry in it; is it mcp-debugger's own log, at level info or debug?"
         if outcome.left_spans:
@@ -88,28 +92,30 @@ def mapped(
     now_ms: int,
     progress: Progress,
     empty: Callable[[str], None],
+    unreadable: Callable[[SourceError], None] = refuse,
     dap_traces: Sequence[Path] = (),
 ) -> Iterator[list[Span]]:
     """The spans of all files, in portions; the files of one rotation chain are one log, oldest first.
 
     `now_ms` is what time it is at the end of the input: what may still live then is given as a snapshot. `-` is the
-    standard input. `empty` is told of each log without a structured entry. DAP traces are looked for beside each log
-    and among `dap_traces` (files and folders). Raises SourceError for an unreadable file.
+    standard input. `empty` is told of each log without a structured entry, `unreadable` of each file that cannot be
+    read, or not to its end: the others are. DAP traces are looked for beside each log and among `dap_traces` (files and
+    folders). Raises SourceError for a path that is not there.
     """
     wanted = list(dict.fromkeys(paths))
-    for chain in order_files([path for path in wanted if path != STDIN]):
+    for chain in order_files([path for path in wanted if path != STDIN], unreadable):
         before = stage.entries
         for path in chain.files:
             size_bytes = 0 if path.endswith(".gz") else Path(path).stat().st_size
-            yield from _file(stage, chain.name, path, read_blocks(path), size_bytes, progress)
-        yield from _dap(stage, chain.name, [*trees(chain.files)], dap_traces)
+            yield from _file(stage, chain.name, path, _readable(path, unreadable), size_bytes, progress)
+        yield from _dap(stage, chain.name, [*trees(chain.files)], dap_traces, unreadable)
         yield _end(stage, chain.name, now_ms)
         if stage.entries == before:
             empty(chain.name)
     if STDIN in wanted:
         before = stage.entries
         yield from _file(stage, STDIN, STDIN, _standard_input(), 0, progress)
-        yield from _dap(stage, STDIN, [], dap_traces)
+        yield from _dap(stage, STDIN, [], dap_traces, unreadable)
         yield _end(stage, STDIN, now_ms)
         if stage.entries == before:
             empty("standard input")
@@ -121,10 +127,23 @@ def expects_dap(given: Iterable[Path]) -> Callable[[str], int]:
     return lambda path: ALL_CALLS if has_given or trees([path]) else 0
 
 
-def _dap(stage: MappingStage, chain: str, roots: list[Path], given: Iterable[Path]) -> Iterator[list[Span]]:
+def _readable(path: str, unreadable: Callable[[SourceError], None]) -> Iterator[bytes]:
+    try:
+        yield from read_blocks(path)
+    except SourceError as error:
+        unreadable(error)
+
+
+def _dap(
+    stage: MappingStage,
+    chain: str,
+    roots: list[Path],
+    given: Iterable[Path],
+    unreadable: Callable[[SourceError], None],
+) -> Iterator[list[Span]]:
     for session_id in list(stage.log(chain).mapping.dap):
         for path in traces_of(session_id, roots, given):
-            yield from _file(stage, path, path, read_blocks(path), 0, lambda *_: None)
+            yield from _file(stage, path, path, _readable(path, unreadable), 0, lambda *_: None)
 
 
 def _end(stage: MappingStage, chain: str, now_ms: int) -> list[Span]:

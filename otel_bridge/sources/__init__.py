@@ -32,7 +32,7 @@ from otel_bridge.sources.follower import Follower
 from otel_bridge.sources.holding import Caps
 from otel_bridge.sources.identity import Checkpoint
 from otel_bridge.sources.notices import Notice, NoticeKind
-from otel_bridge.sources.replay import FileChain, order_files, read_blocks
+from otel_bridge.sources.replay import FileChain, order_files, read_blocks, refuse
 from otel_bridge.sources.starting import Only, Start
 
 __all__ = [
@@ -51,4 +51,5 @@ __all__ = [
     "Statistics",
     "order_files",
     "read_blocks",
+    "refuse",
 ]

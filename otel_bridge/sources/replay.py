@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from otel_bridge.errors import SourceError
@@ -69,14 +69,20 @@ def read_blocks(path: str, block_bytes: int = BLOCK_BYTES) -> Iterator[bytes]:
         handle.close()
 
 
-def order_files(paths: Iterable[str]) -> list[FileChain]:
+def refuse(error: SourceError) -> None:
+    """What to do with a file that cannot be read where all are needed: raises the error."""
+    raise error
+
+
+def order_files(paths: Iterable[str], unreadable: Callable[[SourceError], None] = refuse) -> list[FileChain]:
     """Put finished files together into logs, each oldest first, in the order in which the logs began.
 
     A folder stands for the logs in it. A file given twice, also by another name, counts once. Names say which files may
     be parts of one log, the times and sessions inside decide: `debug-mcp-server-1231.log` may be process 1231's log or
-    the first rotation of process 123's. Raises SourceError for a path that cannot be read.
+    the first rotation of process 123's. Raises SourceError for a path that is not there; `unreadable` is told of a
+    file that is there and left out, because nothing of it can be read.
     """
-    members = _members(paths)
+    members = _members(paths, unreadable)
     logs: dict[str, list[_Member]] = {}
     # A log whose newest file was not given stands under the name of the newest that was.
     stands_for: dict[str, str] = {}
@@ -96,11 +102,17 @@ def order_files(paths: Iterable[str]) -> list[FileChain]:
     return [chain for _, chain in sorted(chains, key=lambda found: (found[0], found[1].name))]
 
 
-def _members(paths: Iterable[str]) -> list[_Member]:
+def _members(paths: Iterable[str], unreadable: Callable[[SourceError], None]) -> list[_Member]:
     seen: set[FileKey] = set()
     members = []
     for path in _expanded(paths):
-        handle = open_log(path)
+        try:
+            handle = open_log(path)
+        except SourceError as error:
+            if not is_file(path):
+                raise
+            unreadable(error)
+            continue
         try:
             key = handle.stat().key
             if key in seen:
@@ -108,9 +120,9 @@ def _members(paths: Iterable[str]) -> list[_Member]:
             seen.add(key)
             members.append(_Member(path, glimpse(handle)))
         except DamagedGzipError as error:
-            raise SourceError(f"{path} is damaged ({error})") from None
+            unreadable(SourceError(f"{path} is damaged ({error})"))
         except OSError as error:
-            raise SourceError(f"cannot read {path}: {reason(error)}", "check its permissions") from None
+            unreadable(SourceError(f"cannot read {path}: {reason(error)}", "check its permissions"))
         finally:
             handle.close()
     return members

@@ -51,14 +51,17 @@ def printable(text: str, max_width: int | None = None, *, ascii_only: bool = Fal
     return "".join(pieces)
 
 
+def shows_itself(character: str) -> bool:
+    """Whether a terminal shows the character, and neither obeys it nor hides it."""
+    return character not in _UNSEEN and unicodedata.category(character) not in _UNSEEN_CATEGORIES
+
+
 def _escaped(character: str, ascii_only: bool) -> str:
     if " " <= character <= "~":
         return character
     if character in _SHORT:
         return _SHORT[character]
-    if ascii_only or character in _UNSEEN or unicodedata.category(character) in _UNSEEN_CATEGORIES:
-        return _code(character)
-    return character
+    return character if shows_itself(character) and not ascii_only else _code(character)
 
 
 def _code(character: str) -> str:

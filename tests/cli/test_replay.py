@@ -123,3 +123,22 @@ def test_show_draws_the_session_that_is_asked_for(tmp_path: Path) -> None:
     assert "7 sessions; draw another with --session ID" in first.stderr
     assert asked.stdout.startswith("sess-1 · python · trace 733fc5e2096c42848052")
     assert "begin with 99" in str(run("show", tmp_path / "server.log", "--session", "99").exception)
+
+
+@pytest.mark.parametrize("command", ["replay", "show"])
+def test_a_damaged_file_keeps_no_other_from_being_read(command: str, log: Path) -> None:
+    """It is named, what can be unpacked of it is used, and the exit status says that something is missing."""
+    folder = log.parent
+    (folder / "cut.log.gz").write_bytes(gzip.compress(Recording("errors").log)[:9_000])
+    (folder / "torn.log.gz").write_bytes(b"\x1f\x8b and no more")
+    with Receiver() as receiver:
+        where = ["--endpoint", receiver.endpoint] if command == "replay" else ["--session", TRACE]
+        result = run(command, folder, *where)
+
+    assert result.exit_code == 1
+    assert f"{folder / 'cut.log.gz'} is damaged after" in result.stderr
+    assert f"{folder / 'torn.log.gz'} is damaged" in result.stderr
+    if command == "replay":
+        assert {TRACE, "816be0ce929a42ddb0522c8a4e03ba68"} <= {f"{span.trace_id:032x}" for span in receiver.spans}
+    else:
+        assert TRACE in result.stdout

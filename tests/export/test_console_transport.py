@@ -13,6 +13,7 @@ from otel_bridge.export.encode import RequestEncoder, SpanEncoder
 from otel_bridge.export.reply import HttpReply
 from otel_bridge.export.resource import Resource, Scope
 from otel_bridge.sessions.span import Span, SpanEvent, SpanKind, SpanLink, StatusCode
+from otel_bridge.view.escape import shows_itself
 from tests.export.spans import spans
 
 REQUEST = RequestEncoder(Resource({"service.name": "x"}), Scope())
@@ -83,14 +84,23 @@ def test_what_json_cannot_hold() -> None:
 
 @given(st.lists(spans(), max_size=3))
 def test_a_line_a_span(some: list[Span]) -> None:
-    """Any span is one line of JSON, and no character on it can move a terminal's cursor."""
+    """Any span is one line of JSON, and every character on it shows itself: none moves a cursor or turns text round."""
     stream = io.BytesIO()
     ConsoleTransport(stream).send(REQUEST.encode([SpanEncoder().encode(one) for one in some]))
 
     lines = stream.getvalue().split(b"\n")
     assert lines.pop() == b""
     assert [json.loads(line)["span_id"] for line in lines] == [f"{one.span_id:016x}" for one in some]
-    assert not any(0x00 <= ord(char) < 0x20 or 0x7F <= ord(char) < 0xA0 for line in lines for char in line.decode())
+    assert all(shows_itself(char) for line in lines for char in line.decode())
+
+
+def test_what_a_terminal_would_obey_is_escaped_and_means_the_same() -> None:
+    """Bidi overrides, invisible characters and tags are JSON escapes; letters of any script stay."""
+    text = "ü日🎉 \u202e\u200b\ufeff\U000e0041"
+    (line,) = printed(Span(1, 2, 0, text, SpanKind.INTERNAL, 3, 4, {}))
+
+    assert json.loads(line)["name"] == text
+    assert r'"ü日🎉 \u202e\u200b\ufeff\udb40\udc41"' in line
 
 
 def test_nobody_reads() -> None:
