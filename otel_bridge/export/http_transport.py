@@ -56,6 +56,10 @@ SETTING_ERRORS: tuple[type[Exception], ...] = (
 )
 
 
+_NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "UNKNOWN_PROTOCOL")
+"""What OpenSSL, by its version, says of an answer in plain text."""
+
+
 class HttpTransport:
     """Sends requests over one connection that is kept open; see `otel_bridge.export.transport.Transport`."""
 
@@ -185,6 +189,8 @@ def _cause(error: BaseException) -> str:
                     f"TLS: the certificate is not trusted ({inner.verify_message});"
                     " OTEL_EXPORTER_OTLP_CERTIFICATE can name the authority that signed it"
                 )
+            case ssl.SSLError() if inner.reason in _NO_TLS:
+                return "the answer is not TLS (a plain HTTP port wants http://, not https://)"
             case ssl.SSLError():
                 return f"TLS: {(inner.reason or 'handshake failed').replace('_', ' ').lower()}"
             case socket.gaierror():
