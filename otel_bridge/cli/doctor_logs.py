@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -58,6 +59,9 @@ def check_logs(patterns: Sequence[str], followed: Sequence[FollowedFile], now_ms
         findings += problems
     samples: dict[str, Sample] = {}
     for path in found:
+        if not named and _is_anothers(path):
+            findings.append(ok(TOPIC, path, "another user's log: `tail` follows it only when it is named"))
+            continue
         sample = _sample(path)
         if isinstance(sample, Sample):
             samples[path] = sample
@@ -78,6 +82,13 @@ def check_logs(patterns: Sequence[str], followed: Sequence[FollowedFile], now_ms
 
 def _unlisted(folder: str, error: OSError) -> Finding:
     return fail(TOPIC, folder, f"cannot be listed: {reason(error)}", "check that it is there and may be read")
+
+
+def _is_anothers(path: str) -> bool:
+    try:
+        return os.stat(path).st_uid != os.getuid()
+    except OSError:  # gone by now: reading it says so
+        return False
 
 
 def _is_missing(error: OSError) -> bool:

@@ -172,3 +172,15 @@ def test_unreadable_log_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     assert (finding.level, finding.text) == (Level.FAIL, "cannot be read: permission denied")
     assert finding.next_step == "run this as the server's user, or change its mode"
+
+
+def test_what_tail_leaves_to_other_users_is_no_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the default places: said, neither read nor taken for a failure. Named, it is looked at like any other."""
+    path = write(tmp_path / "server.log", CALL)
+    monkeypatch.setattr(os, "getuid", lambda: path.stat().st_uid + 1)
+
+    left, looked_at = only(logs(path, named=False)), only(logs(path))
+
+    assert left.level is Level.OK
+    assert left.text == "another user's log: `tail` follows it only when it is named"
+    assert looked_at.text.startswith("structured, ")
