@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from otel_bridge.cli.findings import Finding, fail, ok, warn
 from otel_bridge.cli.progress import FollowedFile
@@ -86,7 +87,7 @@ def _unlisted(folder: str, error: OSError) -> Finding:
 
 def _is_anothers(path: str) -> bool:
     try:
-        return os.stat(path).st_uid != os.getuid()
+        return Path(path).stat().st_uid != os.getuid()
     except OSError:  # gone by now: reading it says so
         return False
 
