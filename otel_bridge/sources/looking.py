@@ -262,12 +262,13 @@ class Looker:
             # What has no name any more can grow by a second writer only.
             if generation.handle is not None and (generation.links or settle_now or not self._left(generation)):
                 self._observe_one(generation, now_s)
-        if settle_now:
-            resting = [generation for generation in generations if generation.resting]
+        resting = [generation for generation in chosen or generations if generation.resting]
+        if not chosen:
             # Of very many quiet files only some are asked each time; the others wait for their turn.
             self._turn = self._turn + _PORTION if self._turn + _PORTION < len(resting) else 0
-            for generation in resting[self._turn : self._turn + _PORTION]:
-                self._wake(generation, now_s)
+            resting = resting[self._turn : self._turn + _PORTION]
+        for generation in resting:
+            self._wake(generation, now_s)
         # Rewritten copies first: one of them may hold what was cut from its original.
         for generation in sorted(self._changed, key=lambda found: found.path == found.base):
             self._touched.add(generation.chain)

@@ -11,6 +11,7 @@ import pytest
 
 from otel_bridge.sources import Checkpoint, NoticeKind
 from otel_bridge.sources.files import LocalFiles
+from otel_bridge.sources.holding import Caps
 from tests.sources.following import Following, append, entries, entry, rotate
 
 
@@ -285,4 +286,25 @@ def test_f40523_compressing_a_rotated_file_duplicates_nothing(tmp_path: Path) ->
 
     assert tail.drain() == b""
     assert [notice for notice in tail.notices if notice.kind is NoticeKind.GAP and notice.lost_bytes] == []
+    tail.close()
+
+
+def test_a_file_that_is_not_kept_open_is_read_when_it_is_said_to_have_grown(tmp_path: Path) -> None:
+    """Of more files than may be open at once, one that is written and deleted within a second is read between."""
+    quiet, busy = tmp_path / "a.log", tmp_path / "b.log"
+    append(quiet, entry(1))
+    tail = Following([tmp_path], caps=Caps(open_files=1))
+    tail.drain()
+    append(busy, entry(2))
+    tail.drain()
+    tail.drain(after_s=1.1)
+    for log, number in ((quiet, 3), (busy, 4)):
+        append(log, entry(number))
+        tail.follower.look({str(log)})
+        tail.read()
+        log.unlink()
+    tail.drain(after_s=1.1)
+
+    assert sorted(chunk.data for chunk in tail.chunks if chunk.data) == [entry(number) for number in (1, 2, 3, 4)]
+    assert tail.losses() == []
     tail.close()
