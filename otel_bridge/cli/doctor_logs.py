@@ -13,6 +13,7 @@ from otel_bridge.cli.progress import FollowedFile
 from otel_bridge.entries.entry import Entry, Malformed
 from otel_bridge.entries.reader import EntryReader
 from otel_bridge.errors import SourceError
+from otel_bridge.sources.discovery import default_folders
 from otel_bridge.sources.files import Handle, LocalFiles, NotRegularError, is_file, reason
 from otel_bridge.sources.places import Scan, Sighting
 from otel_bridge.sources.replay import order_files
@@ -100,7 +101,8 @@ def _nothing_there(places: Sequence[str], *, named: bool) -> Finding:
     where = ", ".join(places)
     if not named:
         text = "no log where the server writes it by default"
-        return warn(TOPIC, where, text, "start the server, or give the path of its log")
+        looked = ", ".join(default_folders(os.environ, Path.home(), Path.cwd()))
+        return warn(TOPIC, where, text, f"start the server, or give the path of its log; looked in {looked}")
     if is_file(where):
         return fail(TOPIC, where, "no log that grows", "a packed one is read by `otel-bridge replay`")
     return fail(TOPIC, where, "there is no log", "check the path; `tail` waits for a log to appear there")

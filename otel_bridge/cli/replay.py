@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from otel_bridge.cli.options import dap_option, export_options, export_settings, mapping_options, mapping_settings
+from otel_bridge.export.bulletins import Bulletin, BulletinKind
 from otel_bridge.settings import Exporter
 
 SAY_TROUBLE_AFTER_S = 1.0
@@ -65,7 +66,7 @@ def command(paths: tuple[str, ...], patience: float, dap_trace: tuple[Path, ...]
         RequestEncoder(settings.resource, Scope()),
         None,
         lambda mark: None,
-        on_bulletin=lambda bulletin: announcer.once(bulletin.text),
+        on_bulletin=lambda bulletin: announcer.once(_with_patience(bulletin, patience)),
         policy=RetryPolicy(warn_after_s=SAY_TROUBLE_AFTER_S),
     )
     replay = Replay(stage, delivery, transport.endpoint, patience)
@@ -86,6 +87,13 @@ def command(paths: tuple[str, ...], patience: float, dap_trace: tuple[Path, ...]
         announcer.once(problem)
     if problems:
         sys.exit(1)
+
+
+def _with_patience(bulletin: Bulletin, patience_s: float) -> str:
+    """What is said of trouble, and that a replay does not try for ever."""
+    if bulletin.kind is not BulletinKind.TROUBLE:
+        return bulletin.text
+    return f"{bulletin.text}, for {patience_s:g} s in all (--patience)"
 
 
 @contextlib.contextmanager

@@ -100,7 +100,7 @@ def _facts(status: Status, shown: Cell, ago: Cell) -> Iterator[tuple[str, str]]:
     if status.held_files:
         yield "held", f"{_count(status.held_files, 'deleted file')} until read, {status.held_bytes:,} bytes"
     behind = _count(status.lag_bytes, "byte")
-    if status.lag_bytes:
+    if status.lag_s:
         behind += f", {duration(round(status.lag_s * 1e9))}"
     yield "behind", behind
     if status.last_error:

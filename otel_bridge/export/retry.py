@@ -12,12 +12,15 @@ HOUR_S = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Waits in seconds: they double from `first_s` to a maximum, which is longer for what a person has to mend."""
+    """Waits in seconds: they double from `first_s` to a maximum, which is longer for what a person has to mend.
+
+    Trouble is said soon: a person who has just started a bridge wants to know that nobody listens.
+    """
 
     first_s: float = 0.25
     max_s: float = 10.0
     misconfigured_max_s: float = 30.0
-    warn_after_s: float = 30.0
+    warn_after_s: float = 2.0
     warn_every_s: float = 60.0
 
 

@@ -15,7 +15,6 @@ from otel_bridge.export.dead_letters import DeadLetters
 from otel_bridge.export.delivery import Delivery
 from otel_bridge.export.encode import RequestEncoder
 from otel_bridge.export.resource import Scope
-from otel_bridge.export.retry import RetryPolicy
 from otel_bridge.export.transport import open_transport
 from otel_bridge.pipeline.announcements import Announcer
 from otel_bridge.pipeline.dap_traces import DapTraces
@@ -33,8 +32,6 @@ from otel_bridge.state.place import DEAD_LETTERS, state_folder
 from otel_bridge.state.store import StateStore
 
 STOP_DEADLINE_S = 5.0
-SAY_TROUBLE_AFTER_S = 2.0
-"""A person who has just started a bridge wants to know soon that nobody listens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +70,6 @@ def running_tail(settings: TailSettings, announcer: Announcer, stop: threading.E
             DeadLetters(folder / DEAD_LETTERS),
             committer,
             on_bulletin=lambda bulletin: announcer.once(bulletin.text),
-            policy=RetryPolicy(warn_after_s=SAY_TROUBLE_AFTER_S),
         )
         committer.delivery, committer.endpoint = delivery, transport.endpoint
         tail = Tail(follower, stage, delivery, committer, announcer, settings.mapping.idle_timeout_ms, holders, traces)
@@ -102,8 +98,9 @@ def _beginning(files: int, settings: TailSettings, endpoint: str) -> str:
     """What a person who started a tail wants to hear: what is followed, and where it goes."""
     where = ", ".join(settings.paths) or "the places where the server logs by default"
     if files:
-        return f"following {files} log files in {where}; sending to {endpoint}"
-    return f"no log yet in {where}: looking again; sending to {endpoint}"
+        return f"following {'1 log file' if files == 1 else f'{files} log files'} in {where}; sending to {endpoint}"
+    more = "" if settings.paths else " (`otel-bridge doctor` names them)"
+    return f"no log yet in {where}{more}: looking again; sending to {endpoint}"
 
 
 class _Looking(threading.Thread):

@@ -165,8 +165,13 @@ class LiveRun:
         is_delivered = is_handed_over and not outcome.left_batches
         if not is_delivered:
             reason = outcome.reason or "the backend takes no more"
-            what = "the next run will send the rest" if self._mapping.frames.is_logged else "some calls are lost"
-            self._announcer.once(f"not all was delivered ({reason}); {what}")
+            lost = (
+                "calls are lost, because they stand in no log"
+                if not outcome.left_spans
+                else (f"{outcome.left_spans} spans are lost, because they stand in no log")
+            )
+            what = "the next run will send the rest" if self._mapping.frames.is_logged else lost
+            self._announcer.once(f"not all was delivered to {tail.committer.endpoint} ({reason}); {what}")
         return is_delivered and self._has_ended
 
     def _submit_last(self, tail: RunTail, spans: list[Span], end_s: float) -> bool:

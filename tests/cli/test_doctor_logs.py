@@ -141,7 +141,8 @@ def test_no_log_in_the_default_places_is_a_hint(tmp_path: Path) -> None:
 
     assert finding.level is Level.WARN
     assert finding.subject == f"{tmp_path}/one, {tmp_path}/two"
-    assert finding.next_step == "start the server, or give the path of its log"
+    assert finding.next_step.startswith("start the server, or give the path of its log; looked in ")
+    assert "/debug-mcp-server, " in finding.next_step
 
 
 def test_packed_log_is_pointed_to_replay(tmp_path: Path) -> None:

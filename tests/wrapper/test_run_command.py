@@ -203,9 +203,12 @@ def test_no_backend_no_difference(tmp_path: Path) -> None:
         for number in range(1, 50):  # each a batch of its own, and more than may wait at once
             answer = run.call(number, "tools/call", name="slow", arguments={"seconds": 0.01})
             assert answer["id"] == number
+        waits = f"delivery to {away.endpoint}/v1/traces waits"
+        wait_until(lambda: waits in run.said, "it is said while the server still runs")
         assert run.close() == 0
         wait_until(lambda: not run.pids(), "all of it has ended")
-        assert "not all was delivered" in run.said
+        assert f"not all was delivered to {away.endpoint}/v1/traces (" in run.said
+        assert "lost, because they stand in no log" in run.said
 
 
 @pytest.mark.parametrize("victim", ["worker", "pump"])
