@@ -29,9 +29,13 @@ _OWN_IDS = re.compile(r"(?<![A-Za-z0-9])sessionId(?![A-Za-z0-9])|\A(?:debug|mcp)
 """The session's id by the names that the log and our spans give it. Every other spelling (`session_id`, a cookie's
 `sessionid`) belongs to the debugged program."""
 
+COLOUR = r"(?:\x1b|\\{1,8}(?:u001[bB]|x1[bB]|033|e))\[[0-9;]{0,20}[A-Za-z]"
+"""Pattern of what a terminal is told by, also as a literal spells it: the letter at its end begins no name."""
+
+_COLOURS = re.compile(COLOUR)
 _WORD_OF_A_NAME = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-NAME_IN_TEXT = re.compile(rf"(?:{MARKER})|([\w$.\-]+)")
-"""A name, as group 1, or a marker, which is passed over: the server's speak of passwords and keys."""
+NAME_IN_TEXT = re.compile(rf"([\w$.\-]+)|{MARKER}|{COLOUR}")
+"""A name, as group 1, or what is passed over: a marker (the server's speak of passwords and keys), or a colour."""
 
 _LONGEST_REMEMBERED = 128
 
@@ -43,7 +47,7 @@ def is_sensitive_name(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _is_sensitive(name: str) -> bool:
-    name = _OWN_IDS.sub("", name)
+    name = _OWN_IDS.sub("", _COLOURS.sub(" ", name))
     words = _words(name)
     return (
         _PATTERNS.search(name) is not None

@@ -9,12 +9,20 @@ from __future__ import annotations
 
 import re
 
-from otel_bridge.sessions.redaction_names import MARKER, NAME_IN_TEXT, REDACTED, is_environment_name, is_sensitive_name
+from otel_bridge.sessions.redaction_names import (
+    COLOUR,
+    MARKER,
+    NAME_IN_TEXT,
+    REDACTED,
+    is_environment_name,
+    is_sensitive_name,
+)
 from otel_bridge.sessions.redaction_values import ONE_WORD_SCHEMES, literal_at, value_end
 
 _ESCAPE = re.compile(r"\A(?:[nrtbfv0]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4})")
 
-_CLOSED = r"""(?:\x1b\[[0-9;]{0,20}m)*+(?:\\*+["'`])?+[\])]*+"""
+_COLOURS = re.compile(rf"(?:{COLOUR})*+")
+_CLOSED = rf"""(?:\\*+["'`])?+{_COLOURS.pattern}[\])]*+"""
 _OPERATOR = re.compile(
     rf"{_CLOSED}(?:\s*+(?:[!=]==?|[<>:]=|[-+*/|?&]{{1,2}}=|=[>~]|->|=|:(?!:))\s*+|\s++[<>]\s++|>(?=[^\s<>=]))"
 )
@@ -51,7 +59,7 @@ of Python."""
 
 _COOKIES = re.compile(r"(?:set-)?cookie2?", re.IGNORECASE)
 _REST_OF_LINE = re.compile(r"""[^\r\n"'`]*+""")
-_BLOCK = re.compile(r"[ \t]*+[|>][+\-0-9]{0,2}[ \t]*+(?:\r?\n(?:[ \t]++[^\n]*+|(?=\r?\n)))++")
+_BLOCK = re.compile(r"[|>][+\-0-9]{0,2}[ \t]*+(?:\r?\n(?:[ \t]++[^\n]*+|(?=\r?\n)))++")
 """A value of YAML that goes on as long as its lines are indented."""
 
 
@@ -79,10 +87,15 @@ def _secret_after(text: str, start: int, end: int) -> tuple[int, int]:
     name = text[start:end]
     unescaped = _ESCAPE.sub("", name, 1) if start and text[start - 1] == "\\" else name  # of `\ntoken=…` in a literal
     if is_sensitive_name(name) or is_sensitive_name(unescaped):
-        return _after_sensitive_name(text, name, end)
+        return _after_sensitive_name(text, name, _after_colours(text, end))
     if is_environment_name(name):
-        return _after_environment_name(text, name, end)
+        return _after_environment_name(text, name, _after_colours(text, end))
     return end, end
+
+
+def _after_colours(text: str, position: int) -> int:
+    colours = _COLOURS.match(text, position)
+    return colours.end() if colours else position
 
 
 def _after_sensitive_name(text: str, name: str, end: int) -> tuple[int, int]:
@@ -93,16 +106,12 @@ def _after_sensitive_name(text: str, name: str, end: int) -> tuple[int, int]:
             return end, end  # `auth.py:42`
         if operator[0].startswith(":") and name.endswith(_EXCEPTIONS):
             return end, end  # `KeyError: 'x'`
-        if operator[0].strip() in ("<", ">") and name in _NOUNS:
+        sign = operator[0].strip()
+        if sign in ("<", ">") and name in _NOUNS:
             return end, end
-        if operator[0].strip() == ":" and name == "PASS":
+        if sign == ":" and name == "PASS":
             return end, end  # what a test run says
-        if operator[0].strip() == ":":
-            if (block := _BLOCK.match(text, start)) is not None:
-                return start + 1, block.end()
-            if _COOKIES.fullmatch(name) and (line := _REST_OF_LINE.match(text, start)) is not None and line[0].strip():
-                return start + len(line[0]) - len(line[0].lstrip()), line.end()
-        return start, value_end(text, start)
+        return start, (_long_value_end(text, name, start) if sign == ":" else None) or value_end(text, start)
     if name.startswith("-"):
         flag = _AFTER_FLAG.match(text, end)
         return (flag.end(), value_end(text, flag.end())) if flag else (end, end)
@@ -116,6 +125,14 @@ def _after_sensitive_name(text: str, name: str, end: int) -> tuple[int, int]:
     if before[0].isspace() and name in _NOUNS:
         return end, end
     return before.end(), literal.end
+
+
+def _long_value_end(text: str, name: str, start: int) -> int | None:
+    """Where a value ends that goes on beyond its first words: a block of YAML, a header's cookies; else None."""
+    if (block := _BLOCK.match(text, start)) is not None:
+        return block.end()
+    cookies = _REST_OF_LINE.match(text, start) if _COOKIES.fullmatch(name) else None
+    return cookies.end() if cookies and cookies[0] else None
 
 
 def _after_environment_name(text: str, name: str, end: int) -> tuple[int, int]:

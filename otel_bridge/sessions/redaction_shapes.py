@@ -8,8 +8,9 @@ from otel_bridge.sessions.redaction_names import MARKER, REDACTED
 
 _PEM = re.compile(r"-----BEGIN [\s\S]*?(?:-----END [^\n-]{1,64}-----|\Z)")
 
-# A token may start a word, or follow an escape (`\n`) in the text of another string.
-_START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbfv0]))"
+# A token may start a word, or follow a colour, or an escape (`\n`) in the text of another string.
+_AFTER_COLOUR = r"(?<=[\[0-9;][A-Za-z])"
+_START = rf"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbfv0])|{_AFTER_COLOUR})"
 # A token that was cut off is short, and ends where its string does.
 _CUT = r"""(?=["'`\\)\]}>]*(?:\.\.\.|…|\Z))"""
 _TOKENS = re.compile(
@@ -32,7 +33,9 @@ _TOKENS = re.compile(
 # A password can hold a slash; what begins as a port and a path (`//host:80/@scope/…`) is none.
 _URL_PASSWORD = re.compile(r"""(://[^\s/?#@:"'`<>\\\[]*+:)(?![0-9]{1,5}/)([^\s"'`]{1,300})@""")
 _URL_USER = re.compile(r"""(https?://)(?!git@|<)([^\s/?#@:"'`<>\\]++)@""", re.IGNORECASE)
-_BEARER = re.compile(rf"""(?<![A-Za-z])(bearer\s++)({MARKER}|[^\s"'`,;()<>\[\]{{}}\\]+)""", re.IGNORECASE)
+_BEARER = re.compile(
+    rf"""(?:(?<![A-Za-z])|{_AFTER_COLOUR})(bearer\s++)({MARKER}|[^\s"'`,;()<>\[\]{{}}\\]+)""", re.IGNORECASE
+)
 _MARKED = re.compile(MARKER)
 
 
