@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -11,6 +12,25 @@ from typing import Self
 import orjson
 
 from benchmarks.recorder import mark
+
+
+def entry_line(kind: str, time_ms: int, *fields: Mapping[str, object]) -> bytes:
+    """A line of the log: an entry of this kind and time, with the fields."""
+    entry: dict[str, object] = {"level": "info", "namespace": "debug-mcp", "message": kind, "timestamp": time_ms}
+    for more in fields:
+        entry |= more
+    return orjson.dumps(entry, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def opening(session_id: str, name: str, time_ms: int) -> bytes:
+    """The entries of a session that was begun."""
+    session = {"sessionId": session_id, "sessionName": name}
+    tool = {"tool": "create_debug_session"}
+    return (
+        entry_line("tool:call", time_ms, tool, {"request": {"language": "python", "name": name}})
+        + entry_line("session:created", time_ms, session, {"language": "python", "executablePath": "python3"})
+        + entry_line("tool:response", time_ms, tool, {"success": True})
+    )
 
 
 class LiveLog:
@@ -26,12 +46,7 @@ class LiveLog:
         self._file = path.open("ab", buffering=0)
 
     def __enter__(self) -> Self:
-        create = {"language": "python", "name": self.session_mark}
-        self._file.write(
-            self._line("tool:call", tool="create_debug_session", request=create)
-            + self._line("session:created", **self._session, language="python", executablePath="python3")
-            + self._line("tool:response", tool="create_debug_session", success=True)
-        )
+        self._file.write(opening(self._session["sessionId"], self.session_mark, time.time_ns() // 1_000_000))
         return self
 
     def __exit__(
@@ -57,5 +72,4 @@ class LiveLog:
         return before_s
 
     def _line(self, kind: str, **fields: object) -> bytes:
-        entry = {"level": "info", "namespace": "debug-mcp", "message": kind, "timestamp": time.time_ns() // 1_000_000}
-        return orjson.dumps(entry | fields) + b"\n"
+        return entry_line(kind, time.time_ns() // 1_000_000, fields)

@@ -12,14 +12,13 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-import orjson
-
 from benchmarks.filelog import read_whole
+from benchmarks.live_log import entry_line, opening
 from benchmarks.processes import cpu_s, resident_bytes
 from benchmarks.report import Plan, Row
 from benchmarks.sink import sink
@@ -45,17 +44,6 @@ class _Look:
     resident_bytes: int
 
 
-def opening(session_id: str, name: str, time_ms: int) -> bytes:
-    """The entries of a session that was begun."""
-    session = {"sessionId": session_id, "sessionName": name}
-    tool = {"tool": "create_debug_session"}
-    return (
-        _line("tool:call", time_ms, tool, {"request": {"language": "python", "name": name}})
-        + _line("session:created", time_ms, session, {"language": "python", "executablePath": "python3"})
-        + _line("tool:response", time_ms, tool, {"success": True})
-    )
-
-
 def step(session_id: str, name: str, time_ms: int, *, is_evaluation: bool) -> bytes:
     """A call of it, an event, and the response: nothing is left open."""
     session, request = {"sessionId": session_id, "sessionName": name}, {"sessionId": session_id}
@@ -63,13 +51,13 @@ def step(session_id: str, name: str, time_ms: int, *, is_evaluation: bool) -> by
         tool, evaluated = {"tool": "evaluate_expression"}, {"expression": "len(values) * 2"}
         request |= evaluated
         result = {"event": "expression", **evaluated, "result": "42", "type": "int"}
-        event = _line("debug:evaluate", time_ms, session, result)
+        event = entry_line("debug:evaluate", time_ms, session, result)
     else:
         tool, place = {"tool": "step_over"}, {"file": "/app/cart.py", "line": time_ms % 90}
         pause = {"event": "paused", "reason": "step", "location": place, "threadId": 1}
-        event = _line("debug:state", time_ms, session, pause)
-    call = _line("tool:call", time_ms, session, tool, {"request": request})
-    return call + event + _line("tool:response", time_ms, session, tool, {"success": True})
+        event = entry_line("debug:state", time_ms, session, pause)
+    call = entry_line("tool:call", time_ms, session, tool, {"request": request})
+    return call + event + entry_line("tool:response", time_ms, session, tool, {"success": True})
 
 
 def measure(plan: Plan) -> Iterator[Row]:
@@ -145,10 +133,3 @@ def _delivered_bytes(state_dir: Path) -> int:
     with closing(connect(state_dir / DATABASE, "ro")) as connection:
         rows = connection.execute("SELECT value FROM checkpoint").fetchall()
     return sum(int(str(loaded_object(value)["offset_bytes"])) for (value,) in rows)
-
-
-def _line(kind: str, time_ms: int, *fields: Mapping[str, object]) -> bytes:
-    entry: dict[str, object] = {"level": "info", "namespace": "debug-mcp", "message": kind, "timestamp": time_ms}
-    for more in fields:
-        entry |= more
-    return orjson.dumps(entry, option=orjson.OPT_APPEND_NEWLINE)

@@ -37,10 +37,6 @@ class Trips:
         """The median round trip."""
         return statistics.median(self.round_trips_ns) / 1e6
 
-    def percentile_ms(self, percent: int) -> float:
-        """The round trip that so many percent are below of."""
-        return statistics.quantiles(self.round_trips_ns, n=100)[percent - 1] / 1e6
-
 
 def frame(number: int) -> bytes:
     """A tool call of usual size."""
@@ -78,7 +74,6 @@ class Latency:
 
     direct: list[Trips]
     through: list[Trips]
-    exported: int
 
     @property
     def added_ms(self) -> float:
@@ -96,7 +91,7 @@ def compare(frames: int, rounds: int = ROUNDS) -> Latency:
         for _ in range(rounds):
             direct.append(play(ECHO, frames))
             through.append(play(wrapped, frames, _new_requests(receiver)))
-        return Latency(direct, through, len(receiver.arrived))
+        return Latency(direct, through)
 
 
 def _new_requests(receiver: Receiver) -> Callable[[], bool]:

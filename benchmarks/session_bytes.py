@@ -7,7 +7,8 @@ import sys
 import tracemalloc
 import uuid
 
-from benchmarks.many_sessions import opening, step
+from benchmarks.live_log import opening
+from benchmarks.many_sessions import step
 from otel_bridge.pipeline.mapping_stage import MappingStage
 from otel_bridge.sessions.attributes import MappingOptions
 from otel_bridge.sources import Chunk

@@ -88,7 +88,7 @@ def _unlisted(folder: str, error: OSError) -> Finding:
 
 def _is_anothers(path: str) -> bool:
     try:
-        return Path(path).stat().st_uid != os.getuid()
+        return LocalFiles().stat(path).owner != os.getuid()
     except OSError:  # gone by now: reading it says so
         return False
 

@@ -130,12 +130,11 @@ def _follower(settings: TailSettings, holders: Holders, traces: DapTraces) -> Fo
     places: Callable[[], Sequence[str]] = lambda: settings.paths  # noqa: E731
     only = Only()
     if not settings.paths:
-        from otel_bridge.sources.claims import claimed_paths, claims_folder
         from otel_bridge.sources.discovery import default_places
 
         # Whoever names a log means it, whosever it is. In the default places, which many can write to, lie others' too.
-        places = default_places(holders)
-        only = Only(os.getuid(), lambda: claimed_paths(claims_folder()))
+        places = default = default_places(holders)
+        only = Only(os.getuid(), lambda: default.claimed)
     return Follower(lambda: [*places(), *traces.paths], start=start, in_use=holders.in_use, only=only)
 
 

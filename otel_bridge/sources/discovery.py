@@ -72,6 +72,8 @@ class DefaultPlaces:
         self, holders: Holders, environ: Mapping[str, str], home: Path, here: Path, claims: Path | None = None
     ) -> None:
         self._claims = claims_folder() if claims is None else claims
+        self.claimed: frozenset[str] = frozenset()
+        """What living wrappers follow, as of the last call: in the folders, too, these are to be left to them."""
         self._holders = holders
         self._environ = environ
         self._home = home
@@ -82,8 +84,8 @@ class DefaultPlaces:
         folders = [folder for folder in default_folders(self._environ, self._home, self._here) if is_folder(folder)]
         # Once seen, a log is kept when its server ends: its last lines, or another server, may still come.
         self._held.update(dict.fromkeys(held_logs(self._holders)))
-        claimed = claimed_paths(self._claims)
-        return [*(path for path in self._held if path not in claimed), *folders]
+        self.claimed = claimed_paths(self._claims)
+        return [*(path for path in self._held if path not in self.claimed), *folders]
 
 
 def held_logs(holders: Holders) -> list[str]:

@@ -165,12 +165,10 @@ class LiveRun:
         is_delivered = is_handed_over and not outcome.left_batches
         if not is_delivered:
             reason = outcome.reason or "the backend takes no more"
-            lost = (
-                "calls are lost, because they stand in no log"
-                if not outcome.left_spans
-                else (f"{outcome.left_spans} spans are lost, because they stand in no log")
-            )
-            what = "the next run will send the rest" if self._mapping.frames.is_logged else lost
+            what = "the next run will send the rest"
+            if not self._mapping.frames.is_logged:
+                lost = f"{outcome.left_spans} spans" if outcome.left_spans else "calls"
+                what = f"{lost} are lost, because they stand in no log"
             self._announcer.once(f"not all was delivered to {tail.committer.endpoint} ({reason}); {what}")
         return is_delivered and self._has_ended
 
