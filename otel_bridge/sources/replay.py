@@ -130,6 +130,8 @@ def _members(paths: Iterable[str], unreadable: Callable[[SourceError], None]) ->
 
 def _expanded(paths: Iterable[str]) -> Iterator[str]:
     for path in paths:
+        if not path:  # not the current folder: most likely a variable that is not set
+            raise SourceError("a path is empty", "name a log, or a folder of logs")
         if not is_folder(path):
             yield path
             continue

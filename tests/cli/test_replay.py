@@ -76,11 +76,12 @@ def test_a_folder_without_a_log_is_said_and_fails(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
-    """With the next step, and without a traceback."""
+    """With the next step, and without a traceback; a name that is empty (an unset variable of a script's) is none."""
     result = run("replay", tmp_path / "gone.log", "--exporter", "console")
 
     assert result.exit_code == 1
     assert "no such file" in str(result.exception)
+    assert str(run("show", "").exception) == "a path is empty; name a log, or a folder of logs"
 
 
 def test_a_backend_that_is_away_fails_with_the_reason(log: Path) -> None:
