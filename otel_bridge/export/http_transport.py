@@ -23,6 +23,7 @@ from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from requests import exceptions
 
+from otel_bridge.export.deadline import Deadline, WatchedAdapter
 from otel_bridge.export.proxy import is_loopback, proxy_in_use, without_user_info
 from otel_bridge.export.reply import MAX_REPLY_BYTES, HttpReply, NoReply, NotSent, Reply
 from otel_bridge.settings import ExportSettings
@@ -94,6 +95,9 @@ class _Session(requests.Session):
         self.reply: Reply = NotSent("nothing was sent")
         self._endpoint = settings.endpoint
         self._timeout_s = settings.timeout_s
+        self._deadline = Deadline(settings.timeout_s)
+        for scheme in ("http://", "https://"):
+            self.mount(scheme, WatchedAdapter(self._deadline))
         self._is_direct = is_loopback(urlsplit(settings.endpoint).hostname or "")
         self._secrets = [value.encode() for value in settings.headers.values() if len(value) >= 6]
         if "authorization" in settings.headers:
@@ -108,7 +112,7 @@ class _Session(requests.Session):
         # Said for each request, because REQUESTS_CA_BUNDLE beats a session's value; an empty one would turn checks off.
         kwargs["verify"] = kwargs.get("verify") or self.verify or True
         try:
-            with super().request(method, url, *args, **kwargs) as response:
+            with self._deadline, super().request(method, url, *args, **kwargs) as response:
                 self.reply = self._read(response)
         except exceptions.RequestException as error:
             self.reply = self._from_error(error)
@@ -116,6 +120,8 @@ class _Session(requests.Session):
             self.reply = NoReply(_cause(error) or type(error).__name__)
         except (OSError, ValueError) as error:  # a certificate file that is gone, a host name that cannot be written
             self.reply = NotSent(str(error))
+        if self._deadline.was_cut:  # whatever came: the first half of an answer can look like a whole one
+            self.reply = NoReply(f"no answer within {self._timeout_s:g} s")
         fine = requests.Response()
         fine.status_code = 200
         return fine

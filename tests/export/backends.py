@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from http.client import parse_headers
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +37,14 @@ def eventually(condition: Callable[[], bool], timeout_s: float = 20.0) -> bool:
 
 
 @contextmanager
-def raw_server(answer: bytes | None, *, tls: ssl.SSLContext | None = None) -> Iterator[int]:
-    """A server on a loopback port that answers each request with `answer` and hangs up; None: it never answers."""
+def raw_server(
+    answer: bytes | None, *, before: bytes = b"", drop: bytes = b"", tls: ssl.SSLContext | None = None
+) -> Iterator[int]:
+    """A server on a loopback port that answers each request with `answer` and hangs up; None: it never answers.
+
+    With `before` that is the answer to the first request of a connection, `answer` the one to the second. With a `drop`
+    it sends that after the answer, again and again, for as long as the client stays.
+    """
     is_over = threading.Event()
     listener = socket.create_server(("127.0.0.1", 0))
     open_sockets: list[socket.socket] = []
@@ -50,9 +57,14 @@ def raw_server(answer: bytes | None, *, tls: ssl.SSLContext | None = None) -> It
                 if tls is not None:
                     connection = tls.wrap_socket(connection, server_side=True)
                 open_sockets.append(connection)
+                if before:
+                    _read_request(connection)
+                    connection.sendall(before)
                 connection.recv(65536)
                 if answer is not None:
                     connection.sendall(answer)
+                    while drop and not is_over.wait(0.02):
+                        connection.sendall(drop)
                     # What is left unread would turn the end of the connection into a reset.
                     connection.shutdown(socket.SHUT_WR)
                     while connection.recv(65536):
@@ -72,6 +84,12 @@ def raw_server(answer: bytes | None, *, tls: ssl.SSLContext | None = None) -> It
         for one in open_sockets:
             one.close()
         thread.join(10)
+
+
+def _read_request(connection: socket.socket) -> None:
+    with connection.makefile("rb") as file:
+        file.readline()
+        file.read(int(parse_headers(file)["content-length"]))
 
 
 def make_certificate(folder: Path) -> tuple[Path, Path]:

@@ -231,6 +231,67 @@ def test_no_answer() -> None:
     assert reply == NoReply("no answer within 0.2 s")
 
 
+OK = b"HTTP/1.1 200 OK\r\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "drop"),
+    [
+        pytest.param(b"H", b"T", id="status line"),
+        pytest.param(OK + b"A: ", b"b", id="headers"),
+        pytest.param(OK + b"Content-Length: 60000\r\n\r\n", b"x", id="body"),
+        pytest.param(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n", id="chunks"),
+        pytest.param(OK + b"Connection: close\r\n\r\n", b"x", id="body without an end"),
+    ],
+)
+@pytest.mark.parametrize("is_tls", [False, True], ids=["plain", "TLS"])
+def test_answer_that_drips(
+    answer: bytes, drop: bytes, is_tls: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The timeout is one for the whole answer: one that comes byte by byte is given up, and is none."""
+    context = None
+    if is_tls:
+        certificate, key = make_certificate(tmp_path)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", str(certificate))
+    with raw_server(answer, drop=drop, tls=context) as port:
+        endpoint = f"{'https' if is_tls else 'http'}://127.0.0.1:{port}"
+        reply = send(settings(endpoint, {"OTEL_EXPORTER_OTLP_TIMEOUT": "0.4"}))
+
+    assert reply == NoReply("no answer within 0.4 s")
+
+
+def test_handshake_that_drips() -> None:
+    """The timeout counts during the TLS handshake too."""
+    with raw_server(b"\x16\x03\x03\x40\x00", drop=b"\x02") as port:
+        reply = send(settings(f"https://127.0.0.1:{port}", {"OTEL_EXPORTER_OTLP_TIMEOUT": "0.4"}))
+
+    assert reply == NoReply("no answer within 0.4 s")
+
+
+def test_answer_that_drips_through_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The timeout counts for what a proxy answers, also before it lets the exchange through."""
+    with raw_server(b"H", drop=b"T") as port:
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{port}")
+        monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{port}")
+        for scheme in ("http", "https"):
+            reply = send(settings(f"{scheme}://backend.invalid:4318", {"OTEL_EXPORTER_OTLP_TIMEOUT": "0.4"}))
+
+            assert reply == NoReply("no answer within 0.4 s")
+
+
+def test_answer_that_drips_over_a_kept_connection() -> None:
+    """A connection that served an exchange well is given up in the next one, if that drips."""
+    with raw_server(OK + b"A: ", before=OK + b"Content-Length: 0\r\n\r\n", drop=b"b") as port:
+        transport = HttpTransport(settings(f"http://127.0.0.1:{port}", {"OTEL_EXPORTER_OTLP_TIMEOUT": "0.4"}))
+        replies = [transport.send(BODY), transport.send(BODY)]
+        transport.close()
+
+    assert isinstance(replies[0], HttpReply)
+    assert replies[1] == NoReply("no answer within 0.4 s")
+
+
 def test_connection_refused() -> None:
     """A port where nobody listens is said in two words, without addresses of objects."""
     with Receiver() as receiver:
