@@ -20,7 +20,8 @@ class Deadline:
     """Gives each exchange, a `with` block of one thread, `timeout_s` seconds.
 
     `was_cut` says that the exchange, or the last one, lasted longer; what was read of its answer may be a part of it.
-    Looking for the host and connecting have timeouts of their own, and are not cut.
+    Looking for the host and connecting have timeouts of their own, and are not cut. Nothing is where no thread can be
+    started, as some versions of Python have it while they exit: then each read has its timeout, and no more.
     """
 
     def __init__(self, timeout_s: float) -> None:
@@ -35,7 +36,10 @@ class Deadline:
         self.was_cut = self._is_over = False
         self._timer = threading.Timer(self._timeout_s, self._end)
         self._timer.daemon = True
-        self._timer.start()
+        try:
+            self._timer.start()
+        except RuntimeError:
+            self._timer = None
 
     def __exit__(self, *_: object) -> None:
         with self._lock:

@@ -292,6 +292,17 @@ def test_answer_that_drips_over_a_kept_connection() -> None:
     assert replies[1] == NoReply("no answer within 0.4 s")
 
 
+def test_no_thread_for_the_deadline(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no thread can be started, as at the end of a program, exchanges go on."""
+
+    def start(_: object) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr("otel_bridge.export.deadline.threading.Timer.start", start)
+
+    assert isinstance(send(settings(receiver.endpoint)), HttpReply)
+
+
 def test_connection_refused() -> None:
     """A port where nobody listens is said in two words, without addresses of objects."""
     with Receiver() as receiver:
