@@ -28,6 +28,10 @@ from otel_bridge.settings import Compression, ExportSettings
 
 EXPORT_METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
+_NO_CONNECTION = "failed to connect to all addresses"
+_HUNG_UP = ("Socket closed", "Connection reset by peer (104)", "Connection reset by peer (54)")
+_NOT_TRUSTED = re.compile("CERTIFICATE_VERIFY_FAILED: ([a-z -]+)")
+
 _METADATA_NAME = re.compile(r"[0-9a-z_.\-]+")
 
 # A channel that lost its backend tries again by itself, with waits that grow to two minutes; a backend that is back
@@ -47,6 +51,8 @@ class GrpcTransport:
         self.endpoint = target
         self.proxy = grpc_proxy_in_use(target)
         self._timeout_s = settings.timeout_s
+        self._is_insecure = settings.is_insecure
+        self._was_answered = False
         self._metadata = _metadata(settings)
         self._secrets = [value for value in settings.headers.values() if len(value) >= 6]
         compression = grpc.Compression.Gzip if settings.compression is Compression.GZIP else None
@@ -67,13 +73,31 @@ class GrpcTransport:
             details = error.details() or ""
             for secret in self._secrets:
                 details = details.replace(secret, "...")
-            return GrpcReply(error.code().name, details, _retry_after_s(error.trailing_metadata() or ()))
+            return GrpcReply(error.code().name, self._plain(details), _retry_after_s(error.trailing_metadata() or ()))
         except ValueError as error:  # the channel was closed
             return NotSent(str(error))
+        self._was_answered = True
         return GrpcReply("OK", body=answer)
 
     def close(self) -> None:
         self._channel.close()
+
+    def _plain(self, details: str) -> str:
+        """What the library says of a connection that came to nothing, in plain words where it is known what helps."""
+        if not details.startswith(_NO_CONNECTION):
+            return details
+        if "as the first frame" in details or "http1.x server" in details:
+            return "the answer is not gRPC (a port for OTLP over HTTP wants --protocol http/protobuf)"
+        if "WRONG_VERSION_NUMBER" in details:
+            return "the answer is not TLS (a port without TLS wants http://, not https://)"
+        if found := _NOT_TRUSTED.search(details):
+            return (
+                f"TLS: the certificate is not trusted ({found[1]});"
+                " OTEL_EXPORTER_OTLP_CERTIFICATE can name the authority that signed it"
+            )
+        if self._is_insecure and not self._was_answered and details.endswith(_HUNG_UP):
+            return "the connection was closed without an answer (a TLS port wants https://)"
+        return details
 
 
 def _metadata(settings: ExportSettings) -> tuple[tuple[str, str], ...]:

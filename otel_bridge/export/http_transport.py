@@ -98,6 +98,7 @@ class _Session(requests.Session):
         self._deadline = Deadline(settings.timeout_s)
         for scheme in ("http://", "https://"):
             self.mount(scheme, WatchedAdapter(self._deadline))
+        self._was_answered = False
         self._is_direct = is_loopback(urlsplit(settings.endpoint).hostname or "")
         self._secrets = [value.encode() for value in settings.headers.values() if len(value) >= 6]
         if "authorization" in settings.headers:
@@ -122,6 +123,7 @@ class _Session(requests.Session):
             self.reply = NotSent(str(error))
         if self._deadline.was_cut:  # whatever came: the first half of an answer can look like a whole one
             self.reply = NoReply(f"no answer within {self._timeout_s:g} s")
+        self._was_answered |= isinstance(self.reply, HttpReply)
         fine = requests.Response()
         fine.status_code = 200
         return fine
@@ -162,7 +164,7 @@ class _Session(requests.Session):
             return NoReply(f"no answer within {self._timeout_s:g} s")
         if isinstance(error, exceptions.ProxyError):
             return NoReply(f"the proxy: {cause}")
-        return NoReply(cause)
+        return NoReply(cause if self._was_answered else cause + _hint(error, self._endpoint))
 
 
 def _target(response: requests.Response) -> str:
@@ -216,6 +218,15 @@ def _cause(error: BaseException) -> str:
             case OSError() if inner.errno and inner.strerror:
                 return inner.strerror.lower()
     return ""
+
+
+def _hint(error: BaseException, endpoint: str) -> str:
+    """What a port may speak that hung up: a server of gRPC or TLS does that to a request that is no such thing."""
+    if endpoint.startswith("https:"):
+        hung_up = any(isinstance(one, RemoteDisconnected) for one in _chain(error))  # TLS was agreed on
+        return " (a gRPC port wants --protocol grpc)" if hung_up else ""
+    hung_up = any(isinstance(one, ConnectionResetError | BrokenPipeError) for one in _chain(error))
+    return " (a TLS port wants https://, a gRPC port wants --protocol grpc)" if hung_up else ""
 
 
 def _chain(error: BaseException) -> list[BaseException]:

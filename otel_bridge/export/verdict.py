@@ -76,6 +76,14 @@ _CHECK_ADDRESS = (
 )
 _CHECK_FORMAT = "check that it takes protobuf, and OTEL_EXPORTER_OTLP_COMPRESSION"
 
+# What Go's server, nginx, Apache and Tomcat say, with a 400, to a request without TLS that came to their TLS port.
+_TLS_WANTED = (
+    b"HTTP request to an HTTPS server",
+    b"plain HTTP request was sent to HTTPS port",
+    b"plain HTTP to an SSL-enabled server port",
+    b"host and port requires TLS",
+)
+
 _LATER_STATUSES = frozenset({408, 425, 429, 502, 503, 504})
 # Beside the ones of the table in docs/delivery.md: what no backend says because of the spans in a request.
 _MISCONFIGURED_STATUSES = {
@@ -95,12 +103,15 @@ _MISCONFIGURED_STATUSES = {
     511: "check whether this network wants a login first",
 }
 _LATER_CODES = frozenset({"UNAVAILABLE", "ABORTED", "CANCELLED", "DEADLINE_EXCEEDED", "DATA_LOSS"})
+_CHECK_GRPC_ADDRESS = "check host and port of the endpoint (OTLP over gRPC is mostly on port 4317), and --protocol"
 _MISCONFIGURED_CODES = {
     "UNAUTHENTICATED": _CHECK_CREDENTIALS,
     "PERMISSION_DENIED": _CHECK_CREDENTIALS,
-    "UNIMPLEMENTED": "check host and port of the endpoint (OTLP over gRPC is mostly on port 4317), and --protocol",
-    "NOT_FOUND": "check host and port of the endpoint (OTLP over gRPC is mostly on port 4317), and --protocol",
+    "UNIMPLEMENTED": _CHECK_GRPC_ADDRESS,
+    "NOT_FOUND": _CHECK_GRPC_ADDRESS,
 }
+_NO_GRPC_STATUS = "Received http2 header with status: "
+"""So the client library begins the details of a code that it made of an HTTP status: no server of gRPC answered."""
 
 
 def judge(reply: Reply) -> Verdict:
@@ -152,6 +163,8 @@ def _judge_http(reply: HttpReply) -> Verdict:
         return Misconfigured(f"HTTP {status}, a redirect{target}, which is not followed; give the final address")
     if status < 200:
         return Misconfigured(f"{said}; {_CHECK_ADDRESS}")
+    if status == 400 and any(words in reply.body for words in _TLS_WANTED):
+        return Misconfigured(f"{code}: the port speaks TLS; give the endpoint with https://, not http://")
     if status in _LATER_STATUSES:
         return TryLater(said, retry_after_s(reply.retry_after, reply.received_unix_s))
     if status == 413:
@@ -191,6 +204,8 @@ def _judge_grpc(reply: GrpcReply) -> Verdict:
         return TooLarge(details or "too large, or too busy", f"gRPC {code}", is_final=False)
     if code in _MISCONFIGURED_CODES:
         return Misconfigured(f"{said}; {_MISCONFIGURED_CODES[code]}")
+    if details.startswith(_NO_GRPC_STATUS):
+        return Misconfigured(f"{said}; {_CHECK_GRPC_ADDRESS}")
     return Refused(details or "no reason given", f"gRPC {code}")
 
 

@@ -20,7 +20,7 @@ from otel_bridge.export.resource import Resource, Scope
 from otel_bridge.export.verdict import Delivered, Misconfigured, Refused, TooLarge, TryLater, judge
 from otel_bridge.settings import ExportSettings
 from otel_bridge.testing import decode_spans
-from tests.export.backends import eventually, grpc_server, make_certificate, settings
+from tests.export.backends import eventually, grpc_server, make_certificate, raw_server, settings
 from tests.export.spans import span
 
 BODY = RequestEncoder(Resource({"service.name": "x"}), Scope()).encode([SpanEncoder().encode(span(1))])
@@ -203,7 +203,35 @@ def test_tls(tmp_path: Path) -> None:
         taken = send(grpc_settings(f"https://{target}", {"OTEL_EXPORTER_OTLP_CERTIFICATE": str(certificate)}))
 
     assert isinstance(judge(refused), TryLater)
+    assert isinstance(refused, GrpcReply)
+    assert refused.details.startswith(
+        "TLS: the certificate is not trusted (self signed certificate); OTEL_EXPORTER_OTLP"
+    )
     assert isinstance(judge(taken), Delivered)
+
+
+def test_http_port() -> None:
+    """A port that answers with HTTP is said as such, with what to change, with and without TLS asked for."""
+    with raw_server(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n") as port:
+        plain = send(grpc_settings(f"http://127.0.0.1:{port}"))
+        with_tls = send(grpc_settings(f"https://127.0.0.1:{port}"))
+
+    assert plain == GrpcReply(
+        "UNAVAILABLE", "the answer is not gRPC (a port for OTLP over HTTP wants --protocol http/protobuf)"
+    )
+    assert with_tls == GrpcReply(
+        "UNAVAILABLE", "the answer is not TLS (a port without TLS wants http://, not https://)"
+    )
+
+
+def test_plain_to_a_tls_port(tmp_path: Path) -> None:
+    """http:// to a port that wants TLS is said as such, with what to change."""
+    certificate, key = make_certificate(tmp_path)
+    credentials = grpc.ssl_server_credentials([(key.read_bytes(), certificate.read_bytes())])
+    with grpc_server(lambda body, context: b"", credentials) as target:
+        reply = send(grpc_settings(f"http://{target}"))
+
+    assert reply == GrpcReply("UNAVAILABLE", "the connection was closed without an answer (a TLS port wants https://)")
 
 
 def test_files_that_hold_no_certificate(tmp_path: Path) -> None:

@@ -200,7 +200,11 @@ def test_long_answers_are_cut() -> None:
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (b"", "the connection was closed without an answer"),
+        (
+            b"",
+            "the connection was closed without an answer"
+            " (a TLS port wants https://, a gRPC port wants --protocol grpc)",
+        ),
         (
             b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf",
             "the connection was closed in the middle of the answer",
@@ -356,6 +360,30 @@ def test_tls_to_a_plain_port(receiver: Receiver) -> None:
 
     assert isinstance(reply, NoReply)
     assert reply.reason == "the answer is not TLS (a plain HTTP port wants http://, not https://)"
+
+
+@pytest.mark.parametrize("is_tls", [False, True], ids=["http", "https"])
+def test_backend_that_hangs_up(is_tls: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What hangs up and never answered may speak something else, which is said; what answered before is only gone."""
+    context = None
+    if is_tls:
+        certificate, key = make_certificate(tmp_path)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", str(certificate))
+    scheme = "https" if is_tls else "http"
+    with raw_server(b"", tls=context) as port:
+        never = send(settings(f"{scheme}://127.0.0.1:{port}"))
+    with raw_server(b"", before=OK + b"Content-Length: 0\r\n\r\n", tls=context) as port:
+        transport = HttpTransport(settings(f"{scheme}://127.0.0.1:{port}"))
+        first, second = transport.send(BODY), transport.send(BODY)
+        transport.close()
+
+    hint = "a gRPC port wants --protocol grpc" if is_tls else "a TLS port wants https://, a gRPC port wants"
+    assert isinstance(never, NoReply)
+    assert never.reason.startswith(f"the connection was closed without an answer ({hint}")
+    assert isinstance(first, HttpReply)
+    assert second == NoReply("the connection was closed without an answer")
 
 
 def test_certificate_file_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -149,6 +149,25 @@ def test_refused(status: int) -> None:
     assert judge(HttpReply(status, "text/plain", b"bad span")) == Refused("bad span", f"HTTP {status}")
 
 
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        ("", b"Client sent an HTTP request to an HTTPS server.\n"),
+        ("text/html", b"<html>\r\n<center>The plain HTTP request was sent to HTTPS port</center>\r\n</html>"),
+        (
+            "text/html; charset=iso-8859-1",
+            b"<p>Reason: You're speaking plain HTTP to an SSL-enabled server port.<br />",
+        ),
+        ("text/plain;charset=UTF-8", b"Bad Request\r\nThis combination of host and port requires TLS.\r\n"),
+    ],
+)
+def test_plain_request_to_a_tls_port(content_type: str, body: bytes) -> None:
+    """A server that misses TLS answers 400, which holds nothing against the spans: they wait, and https is named."""
+    assert judge(HttpReply(400, content_type, body)) == Misconfigured(
+        "HTTP 400: the port speaks TLS; give the endpoint with https://, not http://"
+    )
+
+
 def test_every_status_has_a_verdict() -> None:
     """No status code of HTTP is a success but a 2xx."""
     for status in HTTPStatus:
@@ -209,6 +228,15 @@ def test_grpc_misconfigured(code: str) -> None:
 
     assert isinstance(verdict, Misconfigured)
     assert verdict.reason.startswith(f"gRPC {code}: no; check")
+
+
+@pytest.mark.parametrize("code", ["UNKNOWN", "INTERNAL"])
+def test_grpc_code_made_of_an_http_status(code: str) -> None:
+    """An HTTP status in the place of a gRPC one is no word on the spans: no server of gRPC answers there."""
+    verdict = judge(GrpcReply(code, "Received http2 header with status: 415"))
+
+    assert isinstance(verdict, Misconfigured)
+    assert "status: 415; check host and port" in verdict.reason
 
 
 def test_every_grpc_code_has_a_verdict() -> None:
