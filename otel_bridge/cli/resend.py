@@ -44,12 +44,15 @@ def command(state_dir: Path | None, **options: Any) -> None:
     from otel_bridge.export.dead_letters import DeadLetters
     from otel_bridge.export.transport import open_transport
     from otel_bridge.settings import Exporter
-    from otel_bridge.state.place import DEAD_LETTERS, state_folder
+    from otel_bridge.state.place import DEAD_LETTERS, refuse_file, state_folder
+    from otel_bridge.view.escape import printable
 
     settings = export_settings(options)
     for notice in settings.notices:
         _say(notice)
-    dead_letters = DeadLetters(state_folder(state_dir) / DEAD_LETTERS)
+    folder = state_folder(state_dir)
+    refuse_file(folder)
+    dead_letters = DeadLetters(folder / DEAD_LETTERS)
     contents = dead_letters.read()
     if contents.broken_lines:
         _say(f"{dead_letters.path}: {contents.broken_lines} of its lines hold no spans (cut off by a kill); they stay")
@@ -57,7 +60,13 @@ def command(state_dir: Path | None, **options: Any) -> None:
         if contents.broken_lines:
             click.echo("no refused span can be read: nothing was sent again")
             sys.exit(1)
-        click.echo("no refused span is kept: there is nothing to send again")
+        if folder.exists():
+            click.echo(f"no refused span is kept in {printable(str(folder))}: there is nothing to send again")
+        else:
+            click.echo(
+                f"no bridge has kept anything in {printable(str(folder))}: there is nothing to send again; "
+                "if another folder is meant, name it with --state-dir"
+            )
         return
     transport = open_transport(settings)
     if transport.proxy:

@@ -28,11 +28,12 @@ def command(state_dir: Path | None, as_json: bool) -> None:
       otel-bridge status --state-dir /var/lib/otel-bridge | grep '^file'
     """
     from otel_bridge.cli.status_report import Status, tab_separated
-    from otel_bridge.state.place import state_folder
+    from otel_bridge.state.place import refuse_file, state_folder
     from otel_bridge.state.reading import read_state
     from otel_bridge.view.escape import printable
 
     folder = state_folder(state_dir)
+    refuse_file(folder)
     view = read_state(folder)
     status = Status.of(folder, view, int(time.time() * 1000))
     if as_json:

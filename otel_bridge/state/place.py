@@ -19,6 +19,12 @@ FOLDER_MODE = 0o700
 FILE_MODE = 0o600
 
 
+class NotAFolderError(StateError):
+    """A file is named where the state folder should be: a mistake in the arguments, with their exit status."""
+
+    exit_code = 2
+
+
 def state_folder(argument: Path | None = None, environ: Mapping[str, str] = os.environ) -> Path:
     """`--state-dir`, then OTEL_BRIDGE_STATE_DIR (empty counts as not set), then the platform's folder for state.
 
@@ -46,8 +52,7 @@ def prepare_state_folder(folder: Path) -> None:
         found = folder.stat()
     except OSError as error:
         raise StateError(f"cannot make the state folder {folder}: {reason(error)}", _ANOTHER) from error
-    if not stat.S_ISDIR(found.st_mode):
-        raise StateError(f"the state folder {folder} is a file", _ANOTHER)
+    refuse_file(folder)
     if found.st_uid != os.geteuid():
         raise StateError(
             f"the state folder {folder} belongs to another user (uid {found.st_uid})",
@@ -57,6 +62,16 @@ def prepare_state_folder(folder: Path) -> None:
         raise StateError(f"other users can write to the state folder {folder}", f"run chmod 700 {folder}")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise StateError(f"the state folder {folder} cannot be written", f"run chmod 700 {folder}")
+
+
+def refuse_file(folder: Path) -> None:
+    """Raises NotAFolderError when what is there under this name is no folder; what cannot be asked is let through."""
+    try:
+        is_file = not stat.S_ISDIR(folder.stat().st_mode)
+    except OSError:
+        return
+    if is_file:
+        raise NotAFolderError(f"the state folder {folder} is a file", _ANOTHER)
 
 
 def can_make(folder: Path) -> StateError | None:

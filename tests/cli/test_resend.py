@@ -36,11 +36,36 @@ def refuse(*names: str) -> Callable[[Request], CannedReply]:
 
 
 def test_nothing_kept_is_said(tmp_path: Path) -> None:
-    """Without dead letters there is nothing to do, nothing is made, and no backend is asked; exit status 0."""
-    ran = run("resend", "--state-dir", tmp_path / "none", "--endpoint", "http://127.0.0.1:9")
+    """Without dead letters there is nothing to do: the folder is named, and no backend is asked; exit status 0."""
+    ran = run("resend", "--state-dir", tmp_path, "--endpoint", "http://127.0.0.1:9")
 
-    assert ran == (0, "no refused span is kept: there is nothing to send again\n", "")
-    assert not (tmp_path / "none").exists()
+    assert ran == (0, f"no refused span is kept in {tmp_path}: there is nothing to send again\n", "")
+
+
+def test_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
+    """A folder that is not there is said to be so, with how to name another, and is not made; exit status 0."""
+    folder = tmp_path / "none"
+
+    ran = run("resend", "--state-dir", folder, "--endpoint", "http://127.0.0.1:9")
+
+    assert ran == (
+        0,
+        f"no bridge has kept anything in {folder}: there is nothing to send again; "
+        "if another folder is meant, name it with --state-dir\n",
+        "",
+    )
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("name", ["status", "resend", "tail"])
+def test_file_in_the_place_of_the_folder(name: str, tmp_path: Path) -> None:
+    """A file that is given for the state folder is an error in the arguments, however it is given; exit status 2."""
+    file = tmp_path / "file"
+    file.touch()
+    wanted = (2, "", f"otel-bridge: the state folder {file} is a file; give another with --state-dir\n")
+
+    assert run(name, "--state-dir", file) == wanted
+    assert run(name, environ={"OTEL_BRIDGE_STATE_DIR": str(file)}) == wanted
 
 
 def test_what_is_taken_now_is_removed(tmp_path: Path) -> None:
