@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from otel_bridge.cli.options import dap_option, export_options, export_settings, mapping_options, mapping_settings
-from otel_bridge.export.bulletins import Bulletin, BulletinKind
+from otel_bridge.export.bulletins import STILL_TRYING, Bulletin
 from otel_bridge.settings import Exporter
 
 SAY_TROUBLE_AFTER_S = 1.0
@@ -85,15 +85,21 @@ def command(paths: tuple[str, ...], patience: float, dap_trace: tuple[Path, ...]
     problems = list(replay.problems(outcome))
     for problem in problems:
         announcer.once(problem)
+    if outcome.left_spans:
+        announcer.once(_again(paths))
     if problems:
         sys.exit(1)
 
 
 def _with_patience(bulletin: Bulletin, patience_s: float) -> str:
-    """What is said of trouble, and that a replay does not try for ever."""
-    if bulletin.kind is not BulletinKind.TROUBLE:
-        return bulletin.text
-    return f"{bulletin.text}, for {patience_s:g} s in all (--patience)"
+    """What is said of trouble, with the end that a replay has where a delivery tries for ever."""
+    return bulletin.text.replace(STILL_TRYING, f"gives up after {patience_s:g} s without success (--patience)")
+
+
+def _again(paths: tuple[str, ...]) -> str:
+    """What to do when a replay gave up: it keeps nothing, and needs to keep nothing."""
+    still_there = "pipe the same input in again" if "-" in paths else "the files are as they were: run it again"
+    return f"{still_there} when a backend takes spans; what was delivered already shows once all the same"
 
 
 @contextlib.contextmanager

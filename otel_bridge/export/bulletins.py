@@ -7,6 +7,9 @@ from enum import StrEnum
 
 from otel_bridge.export.retry import HOUR_S, RetryPolicy
 
+STILL_TRYING = "nothing is lost, still trying"
+"""What a bulletin about trouble promises, because a delivery does so for ever; who ends it earlier must not say it."""
+
 
 class BulletinKind(StrEnum):
     """What a bulletin is about."""
@@ -125,7 +128,7 @@ class Bulletins:
         text += f": {self._reason}; {_spans(waiting_spans)} in the air"
         if lag_s >= 1:
             text += f", the oldest for {_duration(lag_s)}"
-        text += "; nothing is lost, still trying"
+        text += f"; {STILL_TRYING}"
         if lag_s >= HOUR_S:
             text += "; some stores drop spans that come more than an hour late"
         self._is_said = True

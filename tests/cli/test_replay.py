@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from otel_bridge.cli.main import cli
 from otel_bridge.testing import CannedReply, Receiver
+from tests.cli.running import NEUTRAL
 from tests.real.ports import reserve_port
 from tests.recordings import Recording
 
@@ -85,12 +88,45 @@ def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
 
 
 def test_a_backend_that_is_away_fails_with_the_reason(log: Path) -> None:
-    """After as much patience as the caller has."""
+    """After as much patience as the caller has; the log is still there, and the same command can be run again."""
     endpoint = f"http://127.0.0.1:{reserve_port()}"
     result = run("replay", log, "--endpoint", endpoint, "--patience", "0.5")
 
     assert result.exit_code == 1
     assert f"39 spans were not delivered to {endpoint}/v1/traces: connection refused; start" in result.stderr
+    assert result.stderr.splitlines()[-1] == (
+        "otel-bridge: the files are as they were: run it again when a backend takes spans; "
+        "what was delivered already shows once all the same"
+    )
+
+
+def test_trouble_is_said_with_the_end_of_the_patience(log: Path) -> None:
+    """A replay does not promise to try for ever, also where it gives up at once."""
+    away = f"http://127.0.0.1:{reserve_port()}"
+    with Receiver([CannedReply(401)] * 50) as refusing:
+        for endpoint in (away, refusing.endpoint):
+            result = run("replay", log, "--endpoint", endpoint, "--patience", "3")
+
+            assert "; gives up after 3 s without success (--patience)\n" in result.stderr
+            assert "still trying" not in result.stderr
+
+
+def test_what_was_piped_in_is_to_be_piped_in_again(log: Path) -> None:
+    """Standard input is no file that could be read again."""
+    command = [sys.executable, "-m", "otel_bridge", "replay", "-", "--patience", "0.5", "--endpoint"]
+    with log.open("rb") as piped:
+        done = subprocess.run(
+            [*command, f"http://127.0.0.1:{reserve_port()}"],
+            stdin=piped,
+            capture_output=True,
+            text=True,
+            env=NEUTRAL,
+            check=False,
+            timeout=60,
+        )
+
+    assert done.returncode == 1
+    assert "otel-bridge: pipe the same input in again when a backend takes spans; " in done.stderr
 
 
 def test_what_only_a_person_can_mend_is_not_waited_for(log: Path) -> None:
