@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,17 +46,20 @@ def command(
     announcer = Announcer(lambda line: click.echo(line, err=True))
     stage = MappingStage(mapping_settings(options), announcer.malformed, expects_dap(dap_trace))
     traces: dict[int, list[Span]] = {}
+    empty: list[str] = []
     unreadable: list[SourceError] = []
     now_ms = int(time.time() * 1000)
-    told = (lambda *_: None), (lambda _: None), unreadable.append
+    told = (lambda *_: None), empty.append, unreadable.append
     for spans in mapped(paths, stage, now_ms, *told, dap_traces=dap_trace):
         for span in spans:
             traces.setdefault(span.trace_id, []).append(span)
     announcer.flush(final=True)
     for error in unreadable:
         announcer.once(str(error))
+    if not traces and unreadable and not empty:
+        sys.exit(1)  # why there is nothing to draw was said
     if not traces:
-        raise SourceError("no structured entry found", "is it mcp-debugger's own log, at level info or debug?")
+        raise _nothing_in(empty, paths)
     sessions = {trace_id: spans for trace_id, spans in traces.items() if len(spans) > 1}
     wanted = _wanted(session_id, traces) if session_id else next(iter(sessions or traces))
     print_trace(traces[wanted], sys.stdout, max_rows=None if show_all else DEFAULT_MAX_ROWS)
@@ -64,6 +68,16 @@ def command(
         print_listing(tally(span for spans in sessions.values() for span in spans), sys.stderr)
     if unreadable:
         sys.exit(1)
+
+
+def _nothing_in(empty: Sequence[str], paths: Sequence[str]) -> SourceError:
+    """The error for input without a span: `empty` are the logs without an entry, `paths` what was given."""
+    what = (
+        f"{', '.join(empty)}: no structured entry in it"
+        if empty
+        else f"{', '.join(paths)}: no session and no call in it"
+    )
+    return SourceError(what, "is it mcp-debugger's own log, at level info or debug?")
 
 
 def _wanted(session_id: str, traces: dict[int, Any]) -> int:

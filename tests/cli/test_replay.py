@@ -72,6 +72,24 @@ def test_a_file_without_entries_is_said_and_fails(tmp_path: Path) -> None:
     assert "no structured entry" in result.stderr
 
 
+def test_what_cannot_be_drawn_is_named(log: Path, tmp_path: Path) -> None:
+    """Files without entries, or one that cannot be read; with another one that can be drawn it needs no such word."""
+    readme, notes, cut = tmp_path / "README.md", tmp_path / "notes.txt", tmp_path / "cut.log.gz"
+    readme.write_text("# hello\n")
+    notes.write_text("hello\n")
+    cut.write_bytes(b"\x1f\x8b")
+
+    assert str(run("show", readme, notes).exception) == (
+        f"{readme}, {notes}: no structured entry in it; is it mcp-debugger's own log, at level info or debug?"
+    )
+    damaged = run("show", cut)
+    assert (damaged.exit_code, damaged.stderr) == (
+        1,
+        f"otel-bridge: {cut} is damaged (the gzip data ends early)\n",
+    )
+    assert run("show", readme, log).exit_code == 0
+
+
 def test_a_folder_without_a_log_is_said_and_fails(tmp_path: Path) -> None:
     """Nothing to export is no success, and folders below are not searched."""
     for command in ("replay", "show"):
