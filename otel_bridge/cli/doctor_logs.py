@@ -173,12 +173,12 @@ def _sampled(path: str, handle: Handle) -> Sample:
         # The first line of a part in the middle is cut: what is wrong with it is no flaw of the log.
         reader = EntryReader(path, start_byte=start_byte)
         for offset in range(start_byte, stop_byte, _BLOCK_BYTES):
-            for placed in reader.feed(handle.pread(min(_BLOCK_BYTES, stop_byte - offset), offset)):
-                match placed.item:
+            for item in reader.feed(handle.pread(min(_BLOCK_BYTES, stop_byte - offset), offset)):
+                match item:
                     case Entry(kind=kind, time_ms=time_ms):
                         kinds[kind] += 1
                         times_ms.append(time_ms)
-                    case Malformed(flaw=flaw) if placed.start_byte != end_byte:
+                    case Malformed(flaw=flaw, start_byte=line_byte) if line_byte != end_byte:
                         flaws[flaw] += 1
     return Sample(size_bytes, kinds, flaws, max(times_ms, default=None))
 

@@ -68,12 +68,3 @@ class Malformed:
 
 
 Item = Entry | StateChange | Malformed
-
-
-@value(frozen=True, slots=True)
-class Placed:
-    """An item with its place in the file: `start_byte` of its line, `end_byte` just after the line's newline."""
-
-    item: Item
-    start_byte: int
-    end_byte: int

@@ -1,4 +1,4 @@
-"""Bytes of one log file in, entries with their place out.
+"""Bytes of one log file in, entries out.
 
 Nine lines in ten are not structured, so lines are never looped over: one search finds the few that matter in a block,
 and only these are cut out and decoded.
@@ -7,29 +7,14 @@ and only these are cut out and decoded.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
 
 from otel_bridge.entries.decoding import decode_line
-from otel_bridge.entries.entry import Entry, Flaw, Item, Malformed, Placed, StateChange
+from otel_bridge.entries.entry import Flaw, Item, Malformed
 from otel_bridge.entries.kinds import STRUCTURED_LINE
 
 DEFAULT_MAX_LINE_BYTES = 1 << 20
 
 _NULS = re.compile(rb"\0*+")
-
-
-@dataclass(frozen=True, slots=True)
-class ReaderStatistics:
-    """What a reader has met so far; `lines` are those that ended in a newline or in a flush, structured or not."""
-
-    read_bytes: int
-    lines: int
-    entries: int
-    state_changes: int
-    malformed: Mapping[Flaw, int]
 
 
 class EntryReader:
@@ -47,59 +32,43 @@ class EntryReader:
         """Begins at `start_byte`, which must be the start of a line; `path` is only for messages."""
         self._path = path
         self._max_line_bytes = max_line_bytes
-        self._start_byte = start_byte
         self._next_byte = start_byte
         self._pending_start_byte = start_byte
         self._pending: list[bytes] = []
         self._pending_bytes = 0
         self._skipping = False
-        self._lines = 0
-        self._entries = 0
-        self._state_changes = 0
-        self._malformed: Counter[Flaw] = Counter()
 
     @property
     def pending_start_byte(self) -> int:
         """The offset up to which all lines are complete: that of the unfinished line's first byte."""
         return self._pending_start_byte
 
-    def statistics(self) -> ReaderStatistics:
-        """The counts so far, as a snapshot."""
-        return ReaderStatistics(
-            read_bytes=self._next_byte - self._start_byte,
-            lines=self._lines,
-            entries=self._entries,
-            state_changes=self._state_changes,
-            malformed=MappingProxyType(dict(self._malformed)),
-        )
-
-    def feed(self, block: bytes) -> list[Placed]:
+    def feed(self, block: bytes) -> list[Item]:
         """Takes the file's next bytes; the items of all lines that end in them."""
-        placed: list[Placed] = []
+        items: list[Item] = []
         position = 0
         if self._next_byte > self._pending_start_byte:
             position = block.find(b"\n") + 1
             if position == 0:
                 self._keep(block)
                 self._next_byte += len(block)
-                return placed
+                return items
             self._keep(block[: position - 1])
-            self._finish_line(self._next_byte + position, placed)
+            self._finish_line(self._next_byte + position, items)
         complete = block.rfind(b"\n") + 1
-        self._lines += block.count(b"\n", position, complete)
-        self._read_lines(block, position, complete, placed)
+        self._read_lines(block, position, complete, items)
         position = max(position, complete)
         self._pending_start_byte = self._next_byte + position
         self._keep(block[position:])
         self._next_byte += len(block)
-        return placed
+        return items
 
-    def flush(self) -> list[Placed]:
+    def flush(self) -> list[Item]:
         """Ends the unfinished line where the file ends: it counts if it is whole, else as malformed."""
-        placed: list[Placed] = []
+        items: list[Item] = []
         if self._next_byte > self._pending_start_byte:
-            self._finish_line(self._next_byte, placed)
-        return placed
+            self._finish_line(self._next_byte, items)
+        return items
 
     def _keep(self, part: bytes) -> None:
         """Holds a part of the unfinished line, or nothing at all once it is over the limit."""
@@ -114,21 +83,20 @@ class EntryReader:
             self._pending.clear()
             self._skipping = True
 
-    def _finish_line(self, end_byte: int, placed: list[Placed]) -> None:
+    def _finish_line(self, end_byte: int, items: list[Item]) -> None:
         start_byte = self._pending_start_byte
         if self._skipping:
-            self._place(Flaw.TOO_LONG, start_byte, end_byte, placed)
+            items.append(self._malformed(Flaw.TOO_LONG, start_byte))
         else:
+            self._pending.append(b"\n")
             line = b"".join(self._pending)
-            if STRUCTURED_LINE.search(line):
-                self._place(decode_line(line), start_byte, end_byte, placed)
-        self._lines += 1
+            self._search(line, 0, len(line), start_byte, items)
         self._pending.clear()
         self._pending_bytes = 0
         self._skipping = False
         self._pending_start_byte = end_byte
 
-    def _read_lines(self, block: bytes, position: int, complete: int, placed: list[Placed]) -> None:
+    def _read_lines(self, block: bytes, position: int, complete: int, items: list[Item]) -> None:
         """Reads the whole lines between two positions of a block, first cutting out those over the limit.
 
         Looking back from the limit for a newline clears as many lines at once as fit below it.
@@ -139,14 +107,14 @@ class EntryReader:
                 first = _NULS.match(block, position).end()  # type: ignore[union-attr]  # matches the empty string too
                 end = block.find(b"\n", first) + 1
                 if end - 1 - first > self._max_line_bytes:
-                    self._place(Flaw.TOO_LONG, self._next_byte + position, self._next_byte + end, placed)
+                    items.append(self._malformed(Flaw.TOO_LONG, self._next_byte + position))
                     position = end
                     continue
-            self._search(block, position, end, placed)
+            self._search(block, position, end, self._next_byte, items)
             position = end
 
-    def _search(self, block: bytes, position: int, end: int, placed: list[Placed]) -> None:
-        offset = self._next_byte
+    def _search(self, block: bytes, position: int, end: int, block_start_byte: int, items: list[Item]) -> None:
+        """Finds and decodes what is structured in the whole lines between two positions of a block."""
         for found in STRUCTURED_LINE.finditer(block, position, end):
             start = found.start()
             if start < position:
@@ -154,21 +122,10 @@ class EntryReader:
             line_start = block.rfind(b"\n", position, start) + 1 or position
             position = block.find(b"\n", start) + 1
             item = decode_line(block[line_start : position - 1].lstrip(b"\0"))
-            self._place(item, offset + line_start, offset + position, placed)
+            if isinstance(item, Flaw):
+                items.append(self._malformed(item, block_start_byte + line_start))
+            elif item is not None:
+                items.append(item)
 
-    def _place(
-        self, item: Entry | StateChange | Flaw | None, start_byte: int, end_byte: int, placed: list[Placed]
-    ) -> None:
-        if item is None:
-            return
-        kept: Item
-        if isinstance(item, Entry):
-            self._entries += 1
-            kept = item
-        elif isinstance(item, StateChange):
-            self._state_changes += 1
-            kept = item
-        else:
-            self._malformed[item] += 1
-            kept = Malformed(item, self._path, start_byte)
-        placed.append(Placed(kept, start_byte, end_byte))
+    def _malformed(self, flaw: Flaw, start_byte: int) -> Malformed:
+        return Malformed(flaw, self._path, start_byte)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from otel_bridge.entries.dap import DapMessage, DapReader, traced_session
-from otel_bridge.entries.entry import Malformed, Placed
+from otel_bridge.entries.entry import Entry, Item, Malformed, StateChange
 from otel_bridge.entries.reader import EntryReader
 from otel_bridge.sessions.attributes import MappingOptions
 from otel_bridge.sessions.log_mapping import LogMapping
@@ -80,12 +80,12 @@ class MappingStage:
         reader = log.readers.get(chunk.generation)
         if reader is None:
             reader = log.readers[chunk.generation] = EntryReader(chunk.path, start_byte=chunk.start_byte)
-        placed = reader.feed(chunk.data)
+        items = reader.feed(chunk.data)
         if chunk.ends_generation:
-            placed += reader.flush()
+            items += reader.flush()
         if not log.mapping.dap_calls_kept:
             log.mapping.dap_calls_kept = self._dap_calls_kept(chunk.path)
-        spans = [*self._map(log, placed), *log.mapping.place_dap()]
+        spans = [*self._map(log, items), *log.mapping.place_dap()]
         self._offsets[chunk.generation] = reader.pending_start_byte
         self._last_entry_ms[chunk.generation] = log.mapping.latest_ms
         if chunk.ends_generation:
@@ -93,19 +93,19 @@ class MappingStage:
             self._ended.append(chunk.generation)
         return spans
 
-    def _map(self, log: MappedLog, placed: Iterable[Placed]) -> list[Span]:
-        items = []
-        for one in placed:
-            if isinstance(one.item, Malformed):
-                self.flaws[one.item.flaw] += 1
-                self._malformed(one.item)
+    def _map(self, log: MappedLog, items: Iterable[Item]) -> list[Span]:
+        entries: list[Entry | StateChange] = []
+        for item in items:
+            if isinstance(item, Malformed):
+                self.flaws[item.flaw] += 1
+                self._malformed(item)
             else:
-                items.append(one.item)
-        if not items:
+                entries.append(item)
+        if not entries:
             return []
-        self.entries += len(items)
+        self.entries += len(entries)
         log.changed = True
-        return log.mapping.take(items)
+        return log.mapping.take(entries)
 
     def _take_dap(self, chunk: Chunk, session_id: str) -> list[Span]:
         reader = self._dap_readers.get(chunk.generation)

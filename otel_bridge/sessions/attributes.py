@@ -103,8 +103,9 @@ class AttributeSet(dict[str, AttributeValue]):
 
     def put(self, name: str, value: object, max_value_bytes: int) -> None:
         """Adds `name` unless the value is null."""
-        fitting = otlp_value(value, max_value_bytes)
-        if fitting is not None:
+        if isinstance(value, str):
+            self[name] = clip_text(value, max_value_bytes)
+        elif (fitting := otlp_value(value, max_value_bytes)) is not None:
             self[name] = fitting
 
 
@@ -119,9 +120,12 @@ def put_place(attributes: AttributeSet, place: Mapping[str, object], options: Ma
         attributes[FUNCTION] = clip_text(function, options.max_value_bytes)
 
 
+_OF_EVERY_CALL = {"mcp.method.name": "tools/call", "gen_ai.operation.name": "execute_tool"}
+
+
 def call_attributes(tool: object, request: object, options: MappingOptions) -> AttributeSet:
     """Attributes of a tool call's span, by the semantic conventions for MCP servers."""
-    attributes = AttributeSet({"mcp.method.name": "tools/call", "gen_ai.operation.name": "execute_tool"})
+    attributes = AttributeSet(_OF_EVERY_CALL)
     attributes.put(TOOL, tool if tool is not None else "_other", options.max_value_bytes)
     if isinstance(request, (dict, Mapping)):
         put_place(attributes, request, options)
@@ -165,6 +169,11 @@ def event_name(entry: Entry) -> str:
     return low_cardinality(name)
 
 
+def call_name(tool: object) -> str:
+    """`tools/call evaluate_expression`: the name of a call's span, by the semantic conventions for MCP."""
+    return f"tools/call {low_cardinality(tool)}"
+
+
 def event_of(entry: Entry, options: MappingOptions) -> SpanEvent:
     """An entry as a span event, with what the capture level lets out of it."""
     return SpanEvent(event_name(entry), entry.time_ms * 1_000_000, entry_attributes(entry, options))
@@ -177,18 +186,18 @@ def entry_attributes(entry: Entry, options: MappingOptions) -> AttributeSet:
     location = fields.get("location")
     put_place(attributes, location if isinstance(location, (dict, Mapping)) else fields, options)
     rest: dict[str, object] = {}
-    for name in sorted(fields):  # writers of one entry order its fields each in their own way
-        if name in _TOLD_ELSEWHERE:
-            continue
+    told = [name for name in fields if name not in _TOLD_ELSEWHERE]
+    told.sort()  # writers of one entry order its fields each in their own way
+    for name in told:
         value = fields[name]
-        if name in _ALWAYS:
-            attributes.put(_ALWAYS[name], value, limit)
+        if (attribute := _ALWAYS.get(name)) is not None:
+            attributes.put(attribute, value, limit)
         elif name == "event" and entry.kind in _IN_THE_NAME:
             if low_cardinality(value) == "_other":
                 attributes.put("debug.event", value, limit)
-        elif name in _IN_ARGUMENTS:
+        elif (attribute := _IN_ARGUMENTS.get(name)) is not None:
             if options.capture >= Capture.ARGUMENTS:
-                attributes.put(_IN_ARGUMENTS[name], value, limit)
+                attributes.put(attribute, value, limit)
         else:
             rest[name] = value
     if entry.text and options.capture >= Capture.ARGUMENTS:

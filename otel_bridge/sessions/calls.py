@@ -48,8 +48,8 @@ class OpenCall:
     result_ms: int | None = None
     """When its final result was written; None until then."""
     result_failed: bool = False
-    opener: str | None = None
-    """The opening entry's hash (hex), kept where the trace is not known yet."""
+    opener: bytes | None = None
+    """The opening entry's hash, kept where the trace is not known yet."""
 
     def to_json(self) -> dict[str, object]:
         """The call as JSON values."""
@@ -64,7 +64,7 @@ class OpenCall:
             "detailed": self.detailed,
             "result_ms": self.result_ms,
             "result_failed": self.result_failed,
-            "opener": self.opener,
+            "opener": None if self.opener is None else self.opener.hex(),
         }
 
     @classmethod
@@ -73,12 +73,14 @@ class OpenCall:
         values = dict(saved)
         failure = values.pop("failure")
         span = values.pop("span")
+        opener = values.pop("opener")
         if not isinstance(span, dict):
             raise TypeError("a saved call has no span")
         return cls(
             **values,  # type: ignore[arg-type]
             failure=Failure(*failure) if isinstance(failure, list) else None,
             span=OpenSpan.from_json(span),
+            opener=None if opener is None else bytes.fromhex(str(opener)),
         )
 
 

@@ -17,7 +17,7 @@ from otel_bridge.sessions.span import AttributeValue
 MAX_VALUE_BYTES = 2048
 """Tempo cuts attribute values there (its default `max_attribute_bytes`)."""
 
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_LONE_SURROGATE = re.compile(f"[{chr(0xD800)}-{chr(0xDFFF)}]")
 _INT64 = range(-(1 << 63), 1 << 63)
 _MOST_DECIMAL_BITS = 2000
 """An integer of more bits is shown as hexadecimal digits: Python refuses to turn a very long one into decimal ones."""

@@ -28,7 +28,7 @@ class Result:
     key: str
     final: bool
     failed: bool
-    error: object = None
+    error: object | None = None
 
 
 def call_key(tool: str, request: object) -> str | None:
@@ -81,7 +81,11 @@ def _expression(fields: Fields) -> str | None:
     expression = fields.get("expression")
     if not isinstance(expression, str):
         return None
-    beginning = expression[:_COMPARED_UNITS]
+    return _begins(expression[:_COMPARED_UNITS])
+
+
+@lru_cache(maxsize=1024)
+def _begins(beginning: str) -> str:
     if not beginning.isascii():
         units = beginning.encode("utf-16-le", "surrogatepass")[: 2 * _COMPARED_UNITS]
         beginning = units.decode("utf-16-le", "ignore")
@@ -96,16 +100,22 @@ def _place(fields: Fields) -> str | None:
     file = fields.get("file")
     if not isinstance(file, str):
         return None
-    # the server resolves the path it was given, so only the last part is sure to be the same
-    base = _base(file) if len(file) <= _LONGEST_PATH else _base.__wrapped__(file)
-    return _hashed([base, fields.get("line")])
+    line = fields.get("line")
+    if type(line) is int and len(file) <= _LONGEST_PATH:
+        return _line_of(file, line)
+    return _hashed([_base(file), line])
 
 
 _LONGEST_PATH = 512
 
 
 @lru_cache(maxsize=1024)
+def _line_of(file: str, line: int) -> str:
+    return _hashed([_base(file), line])
+
+
 def _base(file: str) -> str:
+    """The name without its folders: the server resolves the path it was given, so only that is sure to be the same."""
     return PureWindowsPath(file).name if "\\" in file else PurePosixPath(file).name
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from otel_bridge.entries.entry import Entry
 from otel_bridge.sessions import attributes as names
-from otel_bridge.sessions.attributes import AttributeSet, Failure, low_cardinality
+from otel_bridge.sessions.attributes import AttributeSet, Failure, call_name
 from otel_bridge.sessions.calls import CLOSE
 from otel_bridge.sessions.ids import root_span_id, span_id, trace_id_of_entry
 from otel_bridge.sessions.open_span import SHORTEST_NS, OpenSpan
@@ -94,7 +94,7 @@ class FrameCall:
         answer, caller = self.answer, self.caller
         own = self.log_span or OpenSpan(0, "", SpanKind.SERVER, 0, AttributeSet())
         own.span_id = self.span_id
-        own.name = f"tools/call {low_cardinality(self.tool)}"
+        own.name = call_name(self.tool)
         own.attributes = AttributeSet({**_of_the_log(own.attributes), **self.attributes, **answer.attributes})
         if answer.outcome:
             own.attributes[names.OUTCOME] = answer.outcome

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from struct import Struct
 
 import orjson
 
@@ -77,10 +78,13 @@ def derived_span_id(parent_id: int, *parts: str) -> int:
     return _digest(8, parent_id.to_bytes(8, "big"), *(part.encode() for part in parts))
 
 
+_framed_length = Struct(">I").pack
+
+
 def _digest(size_bytes: int, *parts: bytes) -> int:
     framed = b""
     for part in parts:
-        framed += len(part).to_bytes(4, "big") + part
+        framed += _framed_length(len(part)) + part
     return int.from_bytes(blake2b(framed, digest_size=size_bytes).digest(), "big") or 1
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from otel_bridge.entries.entry import Entry
 from otel_bridge.sessions import attributes as names
-from otel_bridge.sessions.attributes import AttributeSet, Failure, MappingOptions, low_cardinality
+from otel_bridge.sessions.attributes import AttributeSet, Failure, MappingOptions
 from otel_bridge.sessions.calls import CallBook, OpenCall
 from otel_bridge.sessions.evidence import Result, call_key
 from otel_bridge.sessions.ids import Occurrences, canonical_json, span_id, trace_id_of_entry
@@ -22,19 +22,19 @@ def opened_call(entry: Entry, number: int, options: MappingOptions, occurrences:
     name = tool if isinstance(tool, str) else "_other"
     span = OpenSpan(
         0,
-        f"tools/call {low_cardinality(tool)}",
+        names.call_name(tool),
         SpanKind.SERVER,
         entry.time_ms,
         names.call_attributes(tool, request, options),
     )
-    opener = occurrences.opener("call", entry).hex()
+    opener = occurrences.opener("call", entry)
     return OpenCall(name, number, call_key(name, request), span, opener=opener)
 
 
 def join(call: OpenCall, trace_id: int) -> None:
     """Puts a call into a session's trace."""
     if call.opener is not None:
-        call.span.span_id = span_id(trace_id, bytes.fromhex(call.opener))
+        call.span.span_id = span_id(trace_id, call.opener)
         call.opener = None
 
 
@@ -91,12 +91,12 @@ class LooseCalls:
             span = OpenSpan(0, names.EVENT_NAME, SpanKind.INTERNAL, entry.time_ms, AttributeSet(), [event])
         else:
             attributes = names.call_attributes(tool, None, self.options)
-            span = OpenSpan(0, f"tools/call {low_cardinality(tool)}", SpanKind.SERVER, entry.time_ms, attributes)
+            span = OpenSpan(0, names.call_name(tool), SpanKind.SERVER, entry.time_ms, attributes)
         span.attributes[names.PARTIAL] = True
         session_id = entry.fields.get("sessionId")
         if isinstance(session_id, str):
             span.attributes.put(names.SESSION_ID, session_id, self.options.max_value_bytes)
-        call = OpenCall(tool or "", 0, None, span, opener=self.occurrences.opener("alone", entry).hex())
+        call = OpenCall(tool or "", 0, None, span, opener=self.occurrences.opener("alone", entry))
         failure = answer_failure(entry, self.options) if tool is not None else None
         return finished(call, entry.time_ms * 1_000_000, failure, answered=True)
 
@@ -125,7 +125,7 @@ def unanswered(call: OpenCall) -> list[Span]:
 
 def finished(call: OpenCall, end_ns: int, failure: Failure | None, *, answered: bool) -> list[Span]:
     """The one-span trace of a call without a session."""
-    opener = bytes.fromhex(call.opener or "")
+    opener = call.opener or b""
     trace_id = trace_id_of_entry(opener)
     call.span.span_id = span_id(trace_id, opener)
     if not call.logged and answered:

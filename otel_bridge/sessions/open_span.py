@@ -66,18 +66,19 @@ class OpenSpan:
         if failure:
             status, message = StatusCode.ERROR, failure.message
             attributes["error.type"] = failure.error_type
-        span = Span(
-            trace_id=trace_id,
-            span_id=self.span_id,
-            parent_id=parent_id,
-            name=self.name,
-            kind=self.kind,
-            start_ns=start_ns,
-            end_ns=max(end_ns, start_ns + SHORTEST_NS),
-            attributes=attributes,
-            events=tuple(self.events),
-            status=status,
-            status_message=message,
+        span = Span(  # by position: with so many names it takes twice as long
+            trace_id,
+            self.span_id,
+            parent_id,
+            self.name,
+            self.kind,
+            start_ns,
+            max(end_ns, start_ns + SHORTEST_NS),
+            attributes,
+            tuple(self.events),
+            (),
+            status,
+            message,
         )
         if not self.beyond:
             return [span]

@@ -15,15 +15,25 @@ from dataclasses import replace
 from enum import Enum
 from functools import lru_cache
 from itertools import islice
+from typing import Any
 
 import orjson
 
 from otel_bridge.entries.decoding import decode_json
 from otel_bridge.entries.entry import Entry, Flaw
 from otel_bridge.sessions.clip import sendable_text
-from otel_bridge.sessions.redaction_memory import LONGEST_CHARS, clean_names, clean_texts, harmless_namings, is_known
+from otel_bridge.sessions.redaction_memory import (
+    LONGEST_CHARS,
+    clean_names,
+    clean_texts,
+    harmless_namings,
+    is_known,
+    remember_name,
+)
 from otel_bridge.sessions.redaction_names import (
     MARKER,
+    NAMED,
+    NAMING,
     REDACTED,
     is_environment_name,
     is_sensitive_name,
@@ -50,8 +60,6 @@ _NAME = re.compile(r"[\w$.\-]+")
 _FLAG = re.compile(r"--?[A-Za-z][\w.\-]*")
 _NEXT_FLAG = re.compile(r"--[A-Za-z].*|-[A-Za-z]", re.DOTALL)
 _SIGNS = frozenset(("=", ":", "=>"))
-_NAMING = ("name", "expression", "key", "evaluateName", "variable", "header")
-_NAMED = frozenset(("value", "result", "newValue", "data", "content"))
 
 
 class _Role(Enum):
@@ -64,8 +72,9 @@ class _Role(Enum):
 
 def redact_entry(entry: Entry) -> Entry:
     """The entry without its secrets; the same object if there is none."""
-    fields, text = _redact_object(entry.fields, 0), redact_text(entry.text)
-    if fields is entry.fields and text is entry.text:
+    fields = _redact_object(entry.fields, 0)
+    text = redact_text(entry.text) if entry.text else ""
+    if fields is entry.fields and text == entry.text:
         return entry
     return replace(entry, fields=fields, text=text)
 
@@ -119,7 +128,7 @@ def _role(name: str) -> _Role | None:
         return _Role.SENSITIVE
     if is_environment_name(name):
         return _Role.ENVIRONMENT
-    return _Role.NAMED if name in _NAMED else None
+    return _Role.NAMED if name in NAMED else None
 
 
 def _redact_under(role: _Role | None, value: object, depth: int) -> object:
@@ -131,12 +140,12 @@ def _redact_under(role: _Role | None, value: object, depth: int) -> object:
     return _redact(value, depth)
 
 
-def _redact_object(fields: Mapping[str, object], depth: int) -> Mapping[str, object]:
+def _redact_object(fields: Mapping[Any, object], depth: int) -> Mapping[str, object]:
     if is_known(fields):
         return fields
     redacted: dict[str, object] | None = None
     for number, (key, value) in enumerate(fields.items()):
-        if key in clean_names:
+        if key in clean_names.texts:
             safe_name, safe = key, _redact(value, depth)
         else:
             safe_name, safe = _redact_field(key, value, fields, depth)
@@ -150,12 +159,12 @@ def _redact_object(fields: Mapping[str, object], depth: int) -> Mapping[str, obj
     return fields if redacted is None else redacted
 
 
-def _redact_field(key: str, value: object, fields: Mapping[str, object], depth: int) -> tuple[str, object]:
+def _redact_field(key: object, value: object, fields: Mapping[Any, object], depth: int) -> tuple[str, object]:
     """The name and the value without secrets; `fields` is what they stand in."""
     role, safe_name = _field(str(key))  # of an object from a program, not from JSON, it can be anything
     if role is None:
         if safe_name == key:
-            clean_names.remember(safe_name)
+            remember_name(safe_name)
         return safe_name, _redact(value, depth)
     if role is _Role.NAMED and _names_a_secret(fields):
         return safe_name, _hide(value)
@@ -170,11 +179,11 @@ def _unused(name: str, taken: Mapping[str, object]) -> str:
     return free
 
 
-def _names_a_secret(fields: Mapping[str, object]) -> bool:
+def _names_a_secret(fields: Mapping[Any, object]) -> bool:
     """Whether a `value` or `result` stands beside a name or expression that speaks of a secret."""
-    for key in _NAMING:
+    for key in NAMING:
         naming = fields.get(key)
-        if isinstance(naming, str) and naming not in harmless_namings:
+        if isinstance(naming, str) and naming not in harmless_namings.texts:
             # Asked again of what is left: JSON that was written anew has none of the escapes that could hide a name.
             if names_a_secret(naming) or names_a_secret(redact_text(naming)):
                 return True
@@ -221,7 +230,7 @@ def _redact_environment(value: object, depth: int) -> object:
     return _redact(value, depth)
 
 
-def _hide_values(environment: Mapping[str, object]) -> Mapping[str, object]:
+def _hide_values(environment: Mapping[Any, object]) -> Mapping[str, object]:
     hidden: dict[str, object] = {}
     for name, value in environment.items():
         _, safe_name = _field(str(name))
@@ -235,7 +244,7 @@ def _redact_variable(variable: object, depth: int) -> object:
             name, equals, _ = variable.partition("=")
             return f"{_redact_string(name, depth)}={REDACTED}" if equals else _hide(variable)
         case Mapping():
-            return {str(key): _redact(item, depth) if key in _NAMING else _hide(item) for key, item in variable.items()}
+            return {str(key): _redact(item, depth) if key in NAMING else _hide(item) for key, item in variable.items()}
     return _hide(variable)
 
 
@@ -255,7 +264,7 @@ _MOST_PASSES = 6
 
 
 def _redact_string(text: str, depth: int) -> str:
-    if text in clean_texts:
+    if text in clean_texts.texts:
         return text
     if _TELLING.search(text.lower()) is not None:
         safe = _redact_telling(text, depth)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import cast
+from typing import Any, cast
+
+from otel_bridge.sessions.redaction_names import NAMED, NAMING
 
 LONGEST_CHARS = 256
 MOST = 4096
@@ -13,17 +15,26 @@ _DEEPEST = 4
 _NO_TEXT = frozenset((int, float, bool, type(None)))
 
 
-class CleanTexts(set[str]):
-    """Short texts that hold no secret, at most `MOST` of them; shared by all threads."""
+class CleanTexts:
+    """Short texts that hold no secret, at most `MOST` of them and those that it began with; shared by all threads."""
 
-    __slots__ = ()
+    __slots__ = ("_always", "texts")
+
+    def __init__(self, always: Iterable[str] = ()) -> None:
+        self._always = frozenset(always)
+        self.texts = set(self._always)
 
     def remember(self, text: str) -> None:
         """Keep a text that was found clean, unless it is long."""
         if len(text) <= LONGEST_CHARS:
-            if len(self) >= MOST:
-                self.clear()
-            self.add(text)
+            if len(self.texts) >= MOST:
+                self.forget()
+            self.texts.add(text)
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.texts.clear()
+        self.texts.update(self._always)
 
 
 clean_texts = CleanTexts()
@@ -32,25 +43,44 @@ clean_texts = CleanTexts()
 clean_names = CleanTexts()
 """Names that say nothing of their value either."""
 
+clean_beside_harmless = CleanTexts(NAMED)
+"""These, and names whose value is hidden only beside one that speaks of a secret."""
 
 harmless_namings = CleanTexts()
 """Names and expressions that speak of no secret: the value beside them is not hidden for what they say."""
 
 
-def is_known(fields: Mapping[str, object]) -> bool:
+def remember_name(name: str) -> None:
+    """Keep a name that is clean itself and says nothing of its value."""
+    clean_names.remember(name)
+    clean_beside_harmless.remember(name)
+
+
+def is_known(fields: Mapping[Any, object]) -> bool:
     """Whether every name and text in an object was found clean before: then it needs no walk."""
-    return clean_names.issuperset(fields) and _are_known(fields.values(), 0)
+    return _is_known(fields, 0)
+
+
+def _is_known(fields: Mapping[Any, object], depth: int) -> bool:
+    if not clean_names.texts.issuperset(fields):
+        if not clean_beside_harmless.texts.issuperset(fields):
+            return False
+        for key in NAMING:
+            naming = fields.get(key)
+            if isinstance(naming, str) and naming not in harmless_namings.texts:
+                return False
+    return _are_known(fields.values(), depth)
 
 
 def _are_known(values: Iterable[object], depth: int) -> bool:
+    texts = clean_texts.texts
     for value in values:
         kind = type(value)
         if kind is str:
-            if value not in clean_texts:
+            if value not in texts:
                 return False
         elif kind is dict:
-            inner = cast("dict[str, object]", value)
-            if depth >= _DEEPEST or not clean_names.issuperset(inner) or not _are_known(inner.values(), depth + 1):
+            if depth >= _DEEPEST or not _is_known(cast("dict[str, object]", value), depth + 1):
                 return False
         elif kind is list:
             # Of texts in a list, one can say that the next is a secret.

@@ -25,6 +25,12 @@ _TELLING_LAST_WORDS = frozenset(("pass",))
 """Words that tell at the end of a name alone: `DB_PASS` is a password, `pass_count` a number."""
 _ENVIRONMENT_WORDS = frozenset(("env", "envs", "environ", "environment"))
 
+NAMING = ("name", "expression", "key", "evaluateName", "variable", "header")
+"""Names of what says what a value beside it is."""
+
+NAMED = frozenset(("value", "result", "newValue", "data", "content"))
+"""Names of such a value: it is hidden where what stands beside it speaks of a secret."""
+
 _OWN_IDS = re.compile(r"(?<![A-Za-z0-9])sessionId(?![A-Za-z0-9])|\A(?:debug|mcp)\.session\.id\Z")
 """The session's id by the names that the log and our spans give it. Every other spelling (`session_id`, a cookie's
 `sessionid`) belongs to the debugged program."""

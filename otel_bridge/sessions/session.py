@@ -151,7 +151,7 @@ class Session:
     def _without_call(self, entry: Entry, tool: str, role: str, number: int, key: str | None) -> OpenCall:
         span = OpenSpan(
             span_id(self.trace_id, self.occurrences.opener(role, entry)),
-            f"tools/call {low_cardinality(tool)}",
+            names.call_name(tool),
             SpanKind.SERVER,
             entry.time_ms,
             names.call_attributes(tool, None, self.options),

@@ -95,12 +95,19 @@ class Tally:
             self._loose_calls += 1
             self._loose_failures += is_failure(span)
             return
-        session = self._sessions.setdefault(span.trace_id, _Running(span.start_ns, span.end_ns))
-        session.start_ns = min(session.start_ns, span.start_ns)
-        session.end_ns = max(session.end_ns, span.end_ns)
-        session.name = session.name or str(span.attributes.get(SESSION_NAME, ""))
-        session.language = session.language or str(span.attributes.get(SESSION_LANGUAGE, ""))
-        session.partial = session.partial or (span.parent_id == 0 and span.attributes.get(PARTIAL) is True)
+        session = self._sessions.get(span.trace_id)
+        if session is None:
+            session = self._sessions[span.trace_id] = _Running(span.start_ns, span.end_ns)
+        if span.start_ns < session.start_ns:
+            session.start_ns = span.start_ns
+        if span.end_ns > session.end_ns:
+            session.end_ns = span.end_ns
+        if not session.name:
+            session.name = str(span.attributes.get(SESSION_NAME, ""))
+        if not session.language:
+            session.language = str(span.attributes.get(SESSION_LANGUAGE, ""))
+        if span.parent_id == 0 and span.attributes.get(PARTIAL) is True:
+            session.partial = True
         if is_call(span):
             session.calls += 1
             session.failures += is_failure(span)

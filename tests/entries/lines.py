@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from otel_bridge.entries.entry import Placed
+from otel_bridge.entries.entry import Item
 from otel_bridge.entries.reader import EntryReader
 
 SID = "806a0589-7b86-490d-9928-679ab71012c1"
@@ -23,8 +23,8 @@ def nested(depth: int) -> bytes:
     return b'{"message":"tool:call","timestamp":1796071983998,"a":%s%s}\n' % (b"[" * (depth - 1), b"]" * (depth - 1))
 
 
-def read(blocks: Iterable[bytes], max_line_bytes: int = 1 << 20) -> list[Placed]:
+def read(blocks: Iterable[bytes], max_line_bytes: int = 1 << 20) -> list[Item]:
     """All items of a file that is fed in these blocks and then flushed."""
     reader = EntryReader("server.log", max_line_bytes=max_line_bytes)
-    placed = [one for block in blocks for one in reader.feed(block)]
-    return placed + reader.flush()
+    items = [item for block in blocks for item in reader.feed(block)]
+    return items + reader.flush()

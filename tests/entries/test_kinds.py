@@ -94,8 +94,8 @@ def test_bytes_test_stops_other_lines(line: bytes) -> None:
 
 def test_every_kind_of_the_real_logs_is_known() -> None:
     """The real server's kinds are all in the list, so that an unknown one is news."""
-    placed = [one for recording in RECORDINGS for one in EntryReader(recording.name).feed(recording.log)]
-    kinds = {one.item.kind for one in placed if isinstance(one.item, Entry)}
+    items = [item for recording in RECORDINGS for item in EntryReader(recording.name).feed(recording.log)]
+    kinds = {item.kind for item in items if isinstance(item, Entry)}
 
     assert kinds <= KNOWN_KINDS
     assert len(kinds) == 16

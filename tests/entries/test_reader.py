@@ -10,21 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from otel_bridge.entries.decoding import decode_line
-from otel_bridge.entries.entry import Entry, Flaw, Malformed, Placed, StateChange
+from otel_bridge.entries.entry import Entry, Flaw, Item, Malformed, StateChange
 from otel_bridge.entries.kinds import STRUCTURED_LINE
-from otel_bridge.entries.reader import EntryReader, ReaderStatistics
+from otel_bridge.entries.reader import EntryReader
 from tests.entries.lines import SID, T_MS, line, nested, read
-from tests.recordings import RECORDINGS, Recording, recording
+from tests.recordings import RECORDINGS, Recording
 
 LIMIT_BYTES = 300
 UNSTRUCTURED = b'{"level":"info","message":"[ProxyManager] DAP event: output","output":"x\xe2\x80\xa8y"}\n'
 
 
-def read_line_by_line(data: bytes, max_line_bytes: int) -> list[Placed]:
+def read_line_by_line(data: bytes, max_line_bytes: int) -> list[Item]:
     """The plain way: what the reader must give, however fast it is and however the data is cut."""
-    placed, start_byte = [], 0
+    items: list[Item] = []
+    start_byte = 0
     for whole in split_at_newlines(data):
-        end_byte = start_byte + len(whole)
         content = whole.removesuffix(b"\n").lstrip(b"\0")
         item: Entry | StateChange | Flaw | None = None
         if len(content) > max_line_bytes:
@@ -32,10 +32,9 @@ def read_line_by_line(data: bytes, max_line_bytes: int) -> list[Placed]:
         elif STRUCTURED_LINE.search(content):
             item = decode_line(content)
         if item is not None:
-            kept = Malformed(item, "server.log", start_byte) if isinstance(item, Flaw) else item
-            placed.append(Placed(kept, start_byte, end_byte))
-        start_byte = end_byte
-    return placed
+            items.append(Malformed(item, "server.log", start_byte) if isinstance(item, Flaw) else item)
+        start_byte += len(whole)
+    return items
 
 
 def split_at_newlines(data: bytes) -> list[bytes]:
@@ -86,11 +85,10 @@ def test_any_cut_gives_the_same_items(data: bytes, places: list[int]) -> None:
     """However a file is cut into blocks, the reader finds what a loop over its lines finds, at the same places."""
 
     reader = EntryReader("server.log", max_line_bytes=LIMIT_BYTES)
-    placed = [one for block in cut(data, places) for one in reader.feed(block)] + reader.flush()
+    items = [item for block in cut(data, places) for item in reader.feed(block)] + reader.flush()
 
-    assert placed == read_line_by_line(data, LIMIT_BYTES)
-    assert reader.statistics().lines == len(split_at_newlines(data))
-    assert reader.statistics().read_bytes == reader.pending_start_byte == len(data)
+    assert items == read_line_by_line(data, LIMIT_BYTES)
+    assert reader.pending_start_byte == len(data)
 
 
 @pytest.mark.parametrize("recorded", RECORDINGS, ids=lambda recorded: recorded.name)
@@ -98,35 +96,21 @@ def test_any_cut_gives_the_same_items(data: bytes, places: list[int]) -> None:
 def test_real_logs(recorded: Recording, block_bytes: int) -> None:
     """In the real server's logs every line that is structured is an entry, with none malformed and none missed."""
     log = recorded.log
-    placed = read(log[start : start + block_bytes] for start in range(0, len(log), block_bytes))
+    items = read(log[start : start + block_bytes] for start in range(0, len(log), block_bytes))
 
-    assert placed == read_line_by_line(log, 1 << 20)
-    assert not [one for one in placed if isinstance(one.item, Malformed)]
-
-
-def test_counts_of_the_happy_log() -> None:
-    """The reader counts what it met: bytes, lines, entries, state lines, and each flaw."""
-    reader = EntryReader("server.log", start_byte=1000)
-    log = recording("happy").log
-    reader.feed(log + b'{"message":"tool:call"}\n{"message":"tool:call"}\n' + b'{"message":"tool:call"')
-    before = reader.statistics()
-    reader.flush()
-
-    assert before == ReaderStatistics(
-        read_bytes=len(log) + 70, lines=658, entries=74, state_changes=13, malformed={Flaw.NO_TIME: 2}
-    )
-    assert reader.statistics().lines == 659
-    assert reader.statistics().malformed == {Flaw.NO_TIME: 2, Flaw.NOT_JSON: 1}
+    assert items == read_line_by_line(log, 1 << 20)
+    assert not [item for item in items if isinstance(item, Malformed)]
 
 
 def test_places_begin_where_reading_began() -> None:
-    """Offsets are those of the file, wherever in it the reader began."""
+    """Offsets are those of the file, wherever in it the reader began and however its blocks are cut."""
     reader = EntryReader("server.log", start_byte=500)
-    first = line()
-    placed = reader.feed(first + UNSTRUCTURED + b"{")
+    untimed = line("tool:call", None)
+    items = [*reader.feed(line() + UNSTRUCTURED + untimed + untimed[:9]), *reader.feed(untimed[9:] + b"{")]
 
-    assert [(one.start_byte, one.end_byte) for one in placed] == [(500, 500 + len(first))]
-    assert reader.pending_start_byte == 500 + len(first) + len(UNSTRUCTURED)
+    third = 500 + len(line()) + len(UNSTRUCTURED)
+    assert items[1:] == [Malformed(Flaw.NO_TIME, "server.log", start) for start in (third, third + len(untimed))]
+    assert reader.pending_start_byte == third + 2 * len(untimed)
 
 
 def test_pending_line_is_the_unfinished_one() -> None:
@@ -144,7 +128,7 @@ def test_line_over_the_limit_is_counted_once() -> None:
     """A line over the limit is one malformed item, at its first byte, even if other lines surround it in the block."""
     long = line(a="x" * 500)
     data = line() + long + line("tool:response")
-    items = [one.item for one in read([data], LIMIT_BYTES)]
+    items = read([data], LIMIT_BYTES)
 
     assert items == [
         Entry("tool:call", "", T_MS, {"level": "info"}),
@@ -164,7 +148,7 @@ def test_endless_line_takes_no_memory() -> None:
     tracemalloc.stop()
 
     assert peak_bytes < 2 << 20
-    assert [one.item for one in reader.feed(b"\n" + line())] == [
+    assert reader.feed(b"\n" + line()) == [
         Malformed(Flaw.TOO_LONG, "server.log", 0),
         Entry("tool:call", "", T_MS, {"level": "info"}),
     ]
@@ -174,18 +158,15 @@ def test_hole_before_a_line() -> None:
     """NULs before a line, however many, are neither its content nor part of its length."""
     hole = b"\0" * 5000
     for blocks in ([hole + line()], [hole, line()], [UNSTRUCTURED + hole + line()]):
-        placed = read(blocks, LIMIT_BYTES)
-
-        assert [one.item for one in placed] == [Entry("tool:call", "", T_MS, {"level": "info"})]
-        assert placed[0].end_byte - placed[0].start_byte == 5000 + len(line())
+        assert read(blocks, LIMIT_BYTES) == [Entry("tool:call", "", T_MS, {"level": "info"})]
 
 
 def test_flush_takes_a_whole_line_without_newline() -> None:
     """At the end of a file a whole line counts without newline; half a line is malformed if it looks structured."""
     whole, half = line().rstrip(b"\n"), line()[:30]
 
-    assert [one.item for one in read([whole])] == [Entry("tool:call", "", T_MS, {"level": "info"})]
-    assert read([half + b'"message":"tool:call"']) == [Placed(Malformed(Flaw.NOT_JSON, "server.log", 0), 0, 51)]
+    assert read([whole]) == [Entry("tool:call", "", T_MS, {"level": "info"})]
+    assert read([half + b'"message":"tool:call"']) == [Malformed(Flaw.NOT_JSON, "server.log", 0)]
     assert read([UNSTRUCTURED[:30]]) == []
     assert read([]) == []
 
@@ -197,31 +178,4 @@ def test_reading_goes_on_after_a_flush() -> None:
     reader.flush()
 
     assert reader.pending_start_byte == 4
-    assert [(one.start_byte, one.end_byte) for one in reader.feed(line())] == [(4, 4 + len(line()))]
-
-
-def test_statistics_are_a_snapshot() -> None:
-    """Counts that were asked for do not change with what is read afterwards."""
-    reader = EntryReader("server.log")
-    before = reader.statistics()
-    reader.feed(line() + line("tool:call", None))
-
-    assert before == ReaderStatistics(0, 0, 0, 0, {})
-    assert reader.statistics().entries == 1
-
-
-def test_unicode_line_separators_end_no_line() -> None:
-    """U+2028 and U+0085, which the server writes raw, do not cut an entry."""
-    placed = read([line("debug:output", T_MS, output="a\u2028b\x85c")])
-
-    assert [one.item for one in placed] == [
-        Entry("debug:output", "", T_MS, {"level": "info", "output": "a\u2028b\x85c"})
-    ]
-
-
-def test_state_lines_are_items() -> None:
-    """State lines come out among the entries, in the order of the file."""
-    data = line() + line(f"[SM _updateSessionState {SID}] State change: running -> paused") + line()
-    kinds = [type(one.item) for one in read([data])]
-
-    assert kinds == [Entry, StateChange, Entry]
+    assert reader.feed(line("tool:call", None)) == [Malformed(Flaw.NO_TIME, "server.log", 4)]

@@ -9,5 +9,5 @@ from otel_bridge.entries.reader import EntryReader
 def items_of(log: bytes) -> list[Entry | StateChange]:
     """The entries and state lines of a whole log."""
     reader = EntryReader("log")
-    placed = reader.feed(log) + reader.flush()
-    return [one.item for one in placed if isinstance(one.item, Entry | StateChange)]
+    items = reader.feed(log) + reader.flush()
+    return [item for item in items if isinstance(item, Entry | StateChange)]

@@ -289,6 +289,16 @@ def test_nothing_to_hide_is_not_copied() -> None:
     assert redact_entry(entry) is entry
 
 
+def test_a_value_that_was_clean_beside_a_harmless_name_is_hidden_beside_a_telling_one() -> None:
+    """What is remembered of a value does not outweigh what stands beside it."""
+    for _ in range(2):
+        assert redact({"name": "colour", "value": "blue"}) == {"name": "colour", "value": "blue"}
+        assert redact({"name": "db_password", "value": "blue"}) == {"name": "db_password", "value": REDACTED}
+        assert redact([{"expression": "token", "result": "blue", "name": "colour"}]) == [
+            {"expression": "token", "result": REDACTED, "name": "colour"}
+        ]
+
+
 def test_other_types() -> None:
     """What is no JSON value becomes its text, redacted."""
 

@@ -70,13 +70,13 @@ def test_quick_test_lets_nothing_pass(value: object) -> None:
     """The search that spares most texts the rules finds in every text that the rules would change."""
     quick = redact(value)
     spared = redaction._TELLING
-    redaction_memory.clean_texts.clear()
+    redaction_memory.clean_texts.forget()
     redaction._TELLING = re.compile("")
     try:
         thorough = redact(value)
     finally:
         redaction._TELLING = spared
-        redaction_memory.clean_texts.clear()
+        redaction_memory.clean_texts.forget()
 
     assert meaning(thorough) == meaning(quick)
 
@@ -87,8 +87,10 @@ def test_what_was_seen_before_changes_nothing(value: object) -> None:
     names = {"a": value, "name": "x", "value": value, "env": value}
     seen = redact(names)
     again = redact(names)
-    redaction_memory.clean_texts.clear()
-    redaction_memory.clean_names.clear()
+    redaction_memory.clean_texts.forget()
+    redaction_memory.clean_names.forget()
+    redaction_memory.clean_beside_harmless.forget()
+    redaction_memory.harmless_namings.forget()
 
     assert redact(names) == again == seen
 
