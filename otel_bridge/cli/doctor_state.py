@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from otel_bridge.cli.findings import Finding, fail, ok, warn
 from otel_bridge.cli.progress import kept_dead_letters
-from otel_bridge.cli.runs import TAKEN_UP, known_runs
+from otel_bridge.cli.runs import TAKEN_UP, Run, known_runs
 from otel_bridge.errors import StateError
 from otel_bridge.state.place import DEAD_LETTERS, can_make, prepare_state_folder
 from otel_bridge.state.reading import StateView, read_state
@@ -38,15 +38,18 @@ def check_state(folder: Path, state: StateView | Finding | None) -> Iterator[Fin
     if not folder.exists() and (problem := can_make(folder)):
         yield fail(TOPIC, subject, problem.message, problem.hint)
         return
+    runs = known_runs(folder)
     if state is None:
-        yield ok(TOPIC, subject, "nothing there yet; it can be written")
+        nothing = "no state of `otel-bridge tail` in it" if runs else "nothing there yet"
+        yield ok(TOPIC, subject, f"{nothing}; it can be written")
     else:
-        bridge = f"a bridge runs ({state.holder})" if state.holder else "no bridge runs"
+        nobody = "no `otel-bridge tail` runs" if any(run.is_running for run in runs) else "no bridge runs"
+        bridge = f"a bridge runs ({state.holder})" if state.holder else nobody
         yield ok(TOPIC, subject, f"sound, and can be written; {bridge}")
         yield from _on_running(subject, state)
     yield from _on_room(folder)
     yield from _on_dead_letters(folder)
-    yield from _on_runs(folder)
+    yield from _on_runs(runs)
 
 
 def _on_running(subject: str, state: StateView) -> Iterator[Finding]:
@@ -80,9 +83,11 @@ def _on_dead_letters(folder: Path) -> Iterator[Finding]:
         yield warn(TOPIC, str(path), unread, "look at them, and delete them")
 
 
-def _on_runs(folder: Path) -> Iterator[Finding]:
-    for run in known_runs(folder):
+def _on_runs(runs: Iterable[Run]) -> Iterator[Finding]:
+    for run in runs:
         if run.problem:
             yield warn(TOPIC, run.folder, run.problem, "remove the folder if you do not need its log")
-        elif not run.is_running:
+        elif run.is_running:
+            yield ok(TOPIC, run.folder, f"a run goes on; it delivers itself what waits: {run.waiting}")
+        else:
             yield warn(TOPIC, run.folder, f"a run that ended left {run.waiting}", TAKEN_UP)

@@ -19,7 +19,8 @@ def command(state_dir: Path | None, as_json: bool) -> None:
     """What is followed, delivered, refused, and what is behind.
 
     It only looks: a bridge that runs is neither stopped nor slowed down. On a terminal it prints tables; under a pipe a
-    line a fact, separated by tabs, with plain numbers: bytes, seconds, Unix milliseconds.
+    line a fact, separated by tabs, with plain numbers: bytes, seconds, Unix milliseconds. A `run` is a bridge too: it
+    has a row of its own, and no part in the totals, which are those of `tail`.
 
     \b
     Examples:

@@ -69,6 +69,16 @@ class Status:
         )
 
     @property
+    def live_runs(self) -> int:
+        """How many runs are going on: each is a bridge too, with a row of its own and no part in the totals."""
+        return sum(run.is_running for run in self.runs)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a bridge works on this folder: one that holds it, or one in a run."""
+        return self.holder is not None or self.live_runs > 0
+
+    @property
     def lag_bytes(self) -> int:
         """Bytes in all files that are not delivered."""
         return sum(file.lag_bytes for file in self.files)
@@ -86,7 +96,7 @@ class Status:
         """What `--json` prints."""
         return {
             "state_dir": self.state_dir,
-            "running": self.holder is not None,
+            "running": self.is_running,
             "pid": self.holder.pid if self.holder else None,
             "endpoint": self.endpoint,
             "waiting_for": self.waiting_for,
@@ -110,7 +120,8 @@ class Status:
 def tab_separated(status: Status) -> Iterator[str]:
     """A line a fact: its name, then its values. Text is escaped, so that a line has no tabs but these."""
     yield _line("state_dir", status.state_dir)
-    yield _line("bridge", *(("running", status.holder.pid or "") if status.holder else ("not running",)))
+    pid = (status.holder.pid if status.holder else None) or ""
+    yield _line("bridge", *(("running", pid) if status.is_running else ("not running",)))
     yield _line("endpoint", status.endpoint)
     yield _line("waiting_for", status.waiting_for)
     yield _line("delivered_spans", status.delivered_spans)

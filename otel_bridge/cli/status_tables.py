@@ -81,11 +81,13 @@ def print_tables(status: Status, stream: TextIO) -> None:
 
 def _facts(status: Status, shown: Cell, ago: Cell) -> Iterator[tuple[str, str]]:
     yield "state", shown(status.state_dir)
-    yield "bridge", f"running, {status.holder}" if status.holder else "not running; start one with `otel-bridge tail`"
+    yield "bridge", _bridge(status)
     if status.endpoint:
         yield "endpoint", shown(status.endpoint)
     if status.waiting_for:
         yield "waits for", shown(status.waiting_for)
+    if not status.has_state and not status.kept.is_there:
+        return  # only runs: what is known of them is in their rows
     yield "delivered", _count(status.delivered_spans, "span")
     refused = _count(status.refused_spans, "span")
     if status.kept.spans:
@@ -105,6 +107,13 @@ def _facts(status: Status, shown: Cell, ago: Cell) -> Iterator[tuple[str, str]]:
     yield "behind", behind
     if status.last_error:
         yield "last error", f"{ago(status.last_error.get('time_ms'))}: {shown(status.last_error.get('message'))}"
+
+
+def _bridge(status: Status) -> str:
+    runs = f"{status.live_runs} `otel-bridge run`, shown below" if status.live_runs else ""
+    if status.holder:
+        return f"running, {status.holder}" + (f"; and {runs}" if runs else "")
+    return f"running: {runs}; no `otel-bridge tail`" if runs else "not running; start one with `otel-bridge tail`"
 
 
 def _count(number: int, noun: str) -> str:

@@ -178,17 +178,29 @@ def test_kept_refusals_are_a_warning(tmp_path: Path) -> None:
 
 
 def test_run_that_was_not_delivered_is_a_warning(tmp_path: Path) -> None:
-    """With what waits, and that the next run delivers it; one that lives is none."""
+    """With what waits, and that the next run delivers it; one that lives is well, and said to be there."""
     runs = [RunFolder.create(tmp_path, None, 1, Capture.FULL) for _ in range(2)]
     runs[0].release()
 
-    found = state(tmp_path)
+    found = {one.subject: one for one in state(tmp_path)}
 
-    assert [one.level for one in found] == [Level.OK, Level.WARN]
-    assert found[1].subject == str(runs[0].path)
-    assert found[1].text == f"a run that ended left 0 bytes of {runs[0].path}/server.log and 0 open sessions"
-    assert "otel-bridge run" in found[1].next_step
+    assert found[str(tmp_path)].text == "no state of `otel-bridge tail` in it; it can be written"
+    over, alive = (found[str(one.path)] for one in runs)
+    assert (over.level, alive.level) == (Level.WARN, Level.OK)
+    assert over.text == f"a run that ended left 0 bytes of {runs[0].path}/server.log and 0 open sessions"
+    assert "otel-bridge run" in over.next_step
+    assert alive.text.startswith("a run goes on; it delivers itself what waits: 0 bytes of ")
     runs[1].release()
+
+
+def test_state_beside_a_run_does_not_say_that_no_bridge_runs(tmp_path: Path) -> None:
+    """A run is a bridge too: only `tail` is said not to run."""
+    with StateStore.open(tmp_path) as store:
+        store.commit(Commit({"c#1": checkpoint("c")}))
+    run = RunFolder.create(tmp_path, None, 1, Capture.FULL)
+
+    assert state(tmp_path)[0].text == "sound, and can be written; no `otel-bridge tail` runs"
+    run.release()
 
 
 def test_full_disk_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -324,6 +325,26 @@ def test_runs_are_listed_with_what_waits_and_who_delivers_it(tmp_path: Path) -> 
     assert f"700 bytes of {over['log']} and 0 open sessions" in tables.out
     assert "the next `otel-bridge run`" in tables.out
     running.release()
+
+
+def test_a_run_that_goes_on_is_a_bridge_that_runs(tmp_path: Path) -> None:
+    """Beside it nothing says that no bridge runs, nor shows totals that are not its own; after it all is as before."""
+    running = left_run(tmp_path, "")
+
+    shown = json.loads(run("status", "--json", "--state-dir", tmp_path).out)
+    lines = run("status", "--state-dir", tmp_path).out.splitlines()
+    tables = run_on_terminal("status", "--state-dir", tmp_path, columns=400).out
+    with StateStore.open(tmp_path):
+        both = run_on_terminal("status", "--state-dir", tmp_path, columns=400).out
+    running.release()
+    over = run_on_terminal("status", "--state-dir", tmp_path, columns=400).out
+
+    assert (shown["running"], shown["pid"]) == (True, None)
+    assert "bridge\trunning\t" in lines
+    assert "running: 1 `otel-bridge run`, shown below; no `otel-bridge tail`" in tables
+    assert "delivered  " not in tables
+    assert f"running, process {os.getpid()}; and 1 `otel-bridge run`, shown below" in both
+    assert "not running; start one with `otel-bridge tail`" in over
 
 
 def test_a_run_that_was_delivered_in_part_is_behind_by_the_rest(tmp_path: Path) -> None:
