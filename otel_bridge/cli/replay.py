@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from otel_bridge.export.bulletins import STILL_TRYING, Bulletin
 from otel_bridge.settings import Exporter
 
 SAY_TROUBLE_AFTER_S = 1.0
+_FEWEST_TO_COLLECT = 50_000
 PATIENCE_S = 30.0
 """How long a replay goes on trying when nothing gets through; a person waits for it."""
 
@@ -70,6 +72,10 @@ def command(paths: tuple[str, ...], patience: float, dap_trace: tuple[Path, ...]
         policy=RetryPolicy(warn_after_s=SAY_TROUBLE_AFTER_S),
     )
     replay = Replay(stage, delivery, transport.endpoint, patience)
+    # An entry and what becomes of it refer to each other nowhere in a circle: looking for circles after every 700 of
+    # them was 6 % of the time.
+    gc.freeze()
+    gc.set_threshold(_FEWEST_TO_COLLECT)
     with _progress() as progress:
         outcome = replay.run(paths, int(time.time() * 1000), progress, dap_trace)
     # the console exporter's data has standard output for itself

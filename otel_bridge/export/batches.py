@@ -25,10 +25,10 @@ class Batch:
 class Limits:
     """How much one request holds, before compression.
 
-    512 spans are what the SDK sends at once; a megabyte passes the default limits of nginx (1 MiB) and of gRPC (4 MiB).
+    A request costs as much as forty spans do; a megabyte passes the default limits of nginx (1 MiB) and of gRPC (4 MiB).
     """
 
-    max_spans: int = 512
+    max_spans: int = 2048
     max_bytes: int = 1_000_000
 
     def is_full(self, span_count: int, size_bytes: int) -> bool:
