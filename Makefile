@@ -4,6 +4,7 @@
 #   make test         every test, with the real server, Jaeger and collector (ARGS="-k name -n0" goes to pytest)
 #   make stack        docker-compose.yml without Docker: the server, an agent, bridges, collectors, Jaeger, Prometheus
 #   make test-oldest  the tests that need no real part, with the oldest runtime dependencies that are allowed
+#   make test-compiled the same tests, with the core compiled to extension modules (needs a C compiler)
 #   make test-wheel   builds the wheel, installs it alone, and runs its command
 #   make lint format  checks; rewrites
 #   make docs         writes docs/cli.md from the commands' help
@@ -22,9 +23,11 @@ READY := $(VENV)/.ready
 OLDEST := .venv-oldest
 OLDEST_READY := $(OLDEST)/.ready
 WHEEL := dist/.built
+COMPILED := build/compiled
+COMPILED_READY := build/.compiled
 
 .DELETE_ON_ERROR:
-.PHONY: demo test stack test-faults test-oldest test-wheel bench lint format lock parts venv docs clean
+.PHONY: demo test stack test-faults test-oldest test-compiled test-wheel bench bench-compiled lint format lock parts venv docs clean
 
 demo: $(RUNS)
 	@$(BIN)/otel-bridge demo $(ARGS)
@@ -44,6 +47,9 @@ NO_PARTS := $(addprefix --ignore tests/,real stack faults) -m "not real and not 
 test-oldest: $(OLDEST_READY)
 	$(OLDEST)/bin/pytest -n 2 $(NO_PARTS) $(ARGS)
 
+test-compiled: $(COMPILED_READY)
+	cd $(COMPILED) && $(CURDIR)/$(BIN)/pytest -n 2 $(NO_PARTS) $(ARGS)
+
 test-wheel: $(WHEEL)
 	$(UV) venv --clear --python $(BIN)/python dist/venv
 	$(UV) pip install --python dist/venv --constraint requirements/locked.txt dist/*.whl
@@ -51,6 +57,9 @@ test-wheel: $(WHEEL)
 
 bench: $(READY) parts
 	$(BIN)/python -m benchmarks $(ARGS)
+
+bench-compiled: $(COMPILED_READY) parts
+	cd $(COMPILED) && $(CURDIR)/$(BIN)/python -m benchmarks $(ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff format --check
@@ -65,11 +74,12 @@ format: $(READY)
 COMPILE = $(UV) pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	--custom-compile-command "make lock"
 lock: $(READY)
-	$(COMPILE) --upgrade pyproject.toml --group test --group real --group stack --group build --group lint \
+	$(COMPILE) --upgrade pyproject.toml --group test --group real --group stack --group build --group compiled --group lint \
 		--output-file requirements/locked.txt
 	@# What the images install: the same versions, and no more than each needs.
 	$(COMPILE) --constraint requirements/locked.txt pyproject.toml --output-file requirements/runtime.txt
 	$(COMPILE) --constraint requirements/locked.txt --group build --output-file requirements/build.txt
+	$(COMPILE) --constraint requirements/locked.txt --group compiled --output-file requirements/compiled.txt
 	$(COMPILE) --constraint requirements/locked.txt --group real --output-file requirements/demo.txt
 	$(UV) pip compile --universal --python-version 3.11 --no-header --no-annotate --resolution lowest-direct \
 		pyproject.toml --output-file requirements/oldest.tmp
@@ -108,6 +118,14 @@ $(OLDEST_READY): $(WHEEL) requirements/oldest.txt
 $(WHEEL): $(READY) README.md LICENSE $(shell find otel_bridge -type f -not -name '*.pyc')
 	@rm -rf dist
 	$(UV) build --wheel --no-build-isolation --python $(BIN)/python --out-dir dist
+	@touch $@
+
+# The checkout once more, with the package from the wheel: an extension module comes before the source of its name.
+$(COMPILED_READY): $(READY) hatch_build.py $(shell find otel_bridge tests benchmarks -type f -not -name '*.pyc')
+	@rm -rf build
+	HATCH_BUILD_HOOK_ENABLE_CUSTOM=true $(UV) build --wheel --no-build-isolation --python $(BIN)/python --out-dir build/wheel
+	@$(BIN)/python -m zipfile -e build/wheel/*.whl $(COMPILED)
+	@git ls-files --cached --others --exclude-standard ':!otel_bridge' | tar -cf - -T - | tar -xf - -C $(COMPILED)
 	@touch $@
 
 clean:

@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from otel_bridge import __version__
+from otel_bridge.sessions import log_mapping
 
 PARTS = ("bridge", "filelog", "plain")
 
@@ -78,7 +79,8 @@ def as_json(rows: Sequence[Row]) -> bytes:
 
 def as_table(rows: Sequence[Row], *, short: bool) -> str:
     """Everything, as a Markdown table with the date and the machine above it."""
-    lines = [f"{datetime.now(UTC):%Y-%m-%d}, {machine()}, otel-bridge {__version__}."]
+    core = "Python" if log_mapping.__file__.endswith(".py") else "compiled"
+    lines = [f"{datetime.now(UTC):%Y-%m-%d}, {machine()}, otel-bridge {__version__} (core: {core})."]
     if short:
         lines.append("Short form: it shows that every benchmark works, and its figures say nothing.")
     lines += [

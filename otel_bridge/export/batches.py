@@ -25,7 +25,7 @@ class Batch:
 class Limits:
     """How much one request holds, before compression.
 
-    A request costs as much as forty spans do; a megabyte passes the default limits of nginx (1 MiB) and of gRPC (4 MiB).
+    A request costs as much as forty spans; a megabyte passes the default limits of nginx (1 MiB) and of gRPC (4 MiB).
     """
 
     max_spans: int = 2048

@@ -124,7 +124,7 @@ class FrameCall:
             trace_state=caller.trace_state if caller and has_joined else "",
             is_parent_remote=has_joined,
         )
-        return [span, *(replace(one, is_parent_remote=has_joined) for one in more)]
+        return [span, *[replace(one, is_parent_remote=has_joined) for one in more]]
 
 
 def _place(opener: bytes, home: Home | None) -> tuple[int, int]:

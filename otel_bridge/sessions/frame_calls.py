@@ -129,7 +129,7 @@ class FrameCalls:
     def due_s(self) -> float:
         """When something has waited long enough, infinite if nothing waits."""
         soonest = min((call.due_s for call in self.waiting), default=float("inf"))
-        return min([soonest, *(one.due_s or 0.0 for one in self.unclaimed)])
+        return min([soonest, *[one.due_s or 0.0 for one in self.unclaimed]])
 
 
 def _join(logged: LoggedCall, call: FrameCall) -> None:

@@ -36,7 +36,7 @@ def restore_frames(mapping: FrameMapping, saved: Json) -> None:
     mapping.calls.last_order = bytes.fromhex(str(saved["last_order"]))
     in_the_log = {call.number: call for call in _log_calls(mapping)}
     mapping.calls.waiting = [call_from_json(object_of(one), in_the_log) for one in list_of(saved["calls"])]
-    mapping.calls.given = GivenCalls(Given(**object_of(one)) for one in list_of(saved["given"]))  # type: ignore[arg-type]
+    mapping.calls.given = GivenCalls([Given(**object_of(one)) for one in list_of(saved["given"])])  # type: ignore[arg-type]
     gaps = [object_of(one) for one in list_of(saved["gaps"])]
     mapping.calls.gaps = [Gap(**{**gap, "direction": Direction(integer_of(gap["direction"]))}) for gap in gaps]  # type: ignore[arg-type]
     frames = {call.log_number: call for call in mapping.calls.waiting}

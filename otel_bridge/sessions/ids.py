@@ -75,7 +75,7 @@ def trace_id_of_entry(opener: bytes) -> int:
 
 def derived_span_id(parent_id: int, *parts: str) -> int:
     """The id of a span that has no entry of its own: events beyond the limit, or a snapshot salted with its moment."""
-    return _digest(8, parent_id.to_bytes(8, "big"), *(part.encode() for part in parts))
+    return _digest(8, parent_id.to_bytes(8, "big"), *[part.encode() for part in parts])
 
 
 _framed_length = Struct(">I").pack

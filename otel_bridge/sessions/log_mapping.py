@@ -106,7 +106,7 @@ class LogMapping:
 
     def _end_loose(self, before_ms: int | None) -> list[Span]:
         calls = self.creates.take_unmade(before_ms)
-        return [*self.loose.overdue(before_ms), *(span for call in calls for span in unanswered(call))]
+        return [*self.loose.overdue(before_ms), *[span for call in calls for span in unanswered(call)]]
 
     def _silence_before(self, time_ms: int) -> list[Span]:
         spans: list[Span] = []

@@ -131,7 +131,7 @@ def pins(path: Path) -> set[str]:
     return set(re.findall(r"^[\w.-]+==[^ ;\\]+", path.read_text(), re.MULTILINE))
 
 
-@pytest.mark.parametrize("name", ["runtime.txt", "build.txt", "demo.txt"])
+@pytest.mark.parametrize("name", ["runtime.txt", "build.txt", "compiled.txt", "demo.txt"])
 def test_images_install_locked_versions(name: str) -> None:
     """What images install are the versions that the project is tested with."""
     folder = PROJECT / "requirements"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
 
 from otel_bridge.entries.entry import Entry, StateChange
 from otel_bridge.entries.frame import Direction, Frame
+from otel_bridge.sessions.frame_call import FrameCall
 from otel_bridge.sessions.frame_mapping import FrameMapping
-from otel_bridge.sessions.frame_reader import FrameReader
 from otel_bridge.sessions.span import Span
 from tests.calls import Call, Outcome
 
@@ -65,7 +66,14 @@ def interleaved(frames: Sequence[Frame], items: Sequence[Item], log_delay_ms: fl
     yield from rest
 
 
-def mapped(mapping: FrameMapping, reader: FrameReader, stream: Iterable[Frame | Item]) -> list[Span]:
+class ReadsFrames(Protocol):
+    """A `FrameReader`, or what stands around one."""
+
+    def read(self, frame: Frame) -> list[FrameCall]:
+        """The calls that a frame tells of."""
+
+
+def mapped(mapping: FrameMapping, reader: ReadsFrames, stream: Iterable[Frame | Item]) -> list[Span]:
     """The spans of a stream; the clock that decides how long the log is waited for is that of the stream."""
     spans: list[Span] = []
     now_s = 0.0
