@@ -10,7 +10,7 @@ WORKDIR /src
 COPY requirements/ requirements/
 RUN python -m venv /opt/otel-bridge \
     && /opt/otel-bridge/bin/pip install --require-hashes -r requirements/runtime.txt \
-    && pip install --require-hashes -r requirements/build.txt -r requirements/compiled.txt
+    && pip install --require-hashes -r requirements/build.txt -r requirements/compiled.txt -r requirements/runtime.txt
 COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY otel_bridge/ otel_bridge/
 RUN pip wheel --no-deps --no-build-isolation --wheel-dir dist . \
