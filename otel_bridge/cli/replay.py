@@ -47,6 +47,9 @@ def command(paths: tuple[str, ...], patience: float, dap_trace: tuple[Path, ...]
       otel-bridge replay logs/ --endpoint http://collector:4318 --service-name agent-7
       zcat old.log.gz | otel-bridge replay - --exporter console
     """
+    # An entry and what becomes of it refer to each other nowhere in a circle: looking for circles after every 700 of
+    # them was 6 % of the time.
+    gc.set_threshold(_FEWEST_TO_COLLECT)
     from otel_bridge.export.delivery import Delivery
     from otel_bridge.export.encode import RequestEncoder
     from otel_bridge.export.resource import Scope
@@ -72,10 +75,7 @@ def command(paths: tuple[str, ...], patience: float, dap_trace: tuple[Path, ...]
         policy=RetryPolicy(warn_after_s=SAY_TROUBLE_AFTER_S),
     )
     replay = Replay(stage, delivery, transport.endpoint, patience)
-    # An entry and what becomes of it refer to each other nowhere in a circle: looking for circles after every 700 of
-    # them was 6 % of the time.
     gc.freeze()
-    gc.set_threshold(_FEWEST_TO_COLLECT)
     with _progress() as progress:
         outcome = replay.run(paths, int(time.time() * 1000), progress, dap_trace)
     # the console exporter's data has standard output for itself

@@ -23,6 +23,7 @@ _Key = TypeVar("_Key")
 # parent or the link's, is another process's. By `is_remote`, which is 0 or 1.
 _FLAGS = [struct.pack("<I", flags) for flags in (0x100, 0x300)]
 _SPAN_FLAGS = [b"\x85\x01" + flags for flags in _FLAGS]
+_NO_STATUS_AND_FLAGS = [b"\x7a\x00" + flags for flags in _SPAN_FLAGS]
 _LINK_FLAGS = [b"\x35" + flags for flags in _FLAGS]
 
 # The tags of `attributes` in the messages that have some.
@@ -112,10 +113,13 @@ class SpanEncoder:
             parts += (b"\x60", _varint(span.dropped_events))
         for link in span.links:
             parts.append(_field(b"\x6a", self._link(link)))
-        status = _field(b"\x12", _utf8(span.status_message)) if span.status_message else b""
-        if span.status:
-            status += b"\x18" + _SMALL_VARINTS[span.status]
-        parts += (b"\x7a", _size(len(status)), status, _SPAN_FLAGS[span.is_parent_remote])
+        if span.status or span.status_message:
+            status = _field(b"\x12", _utf8(span.status_message)) if span.status_message else b""
+            if span.status:
+                status += b"\x18" + _SMALL_VARINTS[span.status]
+            parts += (b"\x7a", _size(len(status)), status, _SPAN_FLAGS[span.is_parent_remote])
+        else:
+            parts.append(_NO_STATUS_AND_FLAGS[span.is_parent_remote])
         return EncodedSpan(b"".join(parts))
 
     def _event(self, event: SpanEvent) -> bytes:

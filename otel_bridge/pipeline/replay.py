@@ -72,7 +72,7 @@ class Replay:
         for span in spans:
             self.tally.add(span)
         self._wait(self._delivery.wait_for_room)
-        self._delivery.submit(Batch(tuple(self._encoder.encode(span) for span in spans), None))
+        self._delivery.submit(Batch(tuple(map(self._encoder.encode, spans)), None))
 
     def _wait(self, wait: Callable[[float], bool]) -> None:
         """Waits as long as something moves; gives up when nothing did for the patience, or only a person can help."""
