@@ -12,7 +12,13 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-CORE = ("otel_bridge/entries/*.py", "otel_bridge/sessions/*.py", "otel_bridge/export/encode.py")
+CORE = (
+    "otel_bridge/entries/*.py",
+    "otel_bridge/sessions/*.py",
+    "otel_bridge/pipeline/mapping_stage.py",
+    "otel_bridge/export/encode.py",
+    "otel_bridge/view/totals.py",
+)
 NOT_OF_IT = ("__init__.py", "span.py")
 """Packages without code, and the classes that programs are given: they keep their documentation."""
 

@@ -22,14 +22,19 @@ class Used:
 
 
 def run_to_end(command: Sequence[str | Path], env: Mapping[str, str] | None = None) -> tuple[Used, str]:
-    """Runs a command to its end; what it used, and what it printed. RuntimeError, with its words, when it fails."""
+    """Runs a command to its end; what it used, and what it printed. RuntimeError, with its words, when it fails.
+
+    It may keep its bytecode, as an installed program does: to compile every module at each start is no one's cost.
+    """
+    variables = os.environ | dict(env or {})
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)
     started_s = time.perf_counter()
     with subprocess.Popen(
         [str(word) for word in command],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env=os.environ | dict(env or {}),
+        env=variables,
         text=True,
     ) as process:
         assert process.stdout is not None

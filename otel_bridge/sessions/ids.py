@@ -28,7 +28,7 @@ WINDOW_MS = 10_000
 
 def canonical(kind: str, text: str, time_ms: int, fields: Mapping[str, object]) -> bytes:
     """The bytes that an entry's ids come from: sorted JSON of its redacted fields, without `OUTSIDE_THE_ID`."""
-    identity = dict(fields)
+    identity = {**fields}
     for name in OUTSIDE_THE_ID:
         identity.pop(name, None)
     identity["message"] = f"{kind} {text}" if text else kind
