@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,9 @@ from google.rpc.error_details_pb2 import RetryInfo  # type: ignore[import-untype
 from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 
 from otel_bridge.errors import SettingError
-from otel_bridge.export.proxy import grpc_proxy_in_use, host_of_target, is_loopback
+from otel_bridge.export.proxy import grpc_proxy_in_use, host_of_target, is_loopback, proxy_urls
 from otel_bridge.export.reply import GrpcReply, NotSent, Reply
+from otel_bridge.export.secrets import Secrets
 from otel_bridge.settings import Compression, ExportSettings
 
 EXPORT_METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
@@ -54,7 +56,7 @@ class GrpcTransport:
         self._is_insecure = settings.is_insecure
         self._was_answered = False
         self._metadata = _metadata(settings)
-        self._secrets = [value for value in settings.headers.values() if len(value) >= 6]
+        self._secrets = Secrets(settings.headers, proxy_urls())
         compression = grpc.Compression.Gzip if settings.compression is Compression.GZIP else None
         is_direct = is_loopback(host_of_target(target))
         options = [*_CHANNEL_OPTIONS, ("grpc.enable_http_proxy", 0 if is_direct else 1)]
@@ -67,13 +69,14 @@ class GrpcTransport:
 
     def send(self, body: bytes) -> Reply:
         """Call Export with `body` and wait for its status. Raises nothing that a network can cause."""
+        return replace(self._send(body), secrets=self._secrets)
+
+    def _send(self, body: bytes) -> Reply:
         try:
             answer = self._export(body, timeout=self._timeout_s, metadata=self._metadata)
         except grpc.RpcError as error:
-            details = error.details() or ""
-            for secret in self._secrets:
-                details = details.replace(secret, "...")
-            return GrpcReply(error.code().name, self._plain(details), _retry_after_s(error.trailing_metadata() or ()))
+            details = self._plain(error.details() or "")
+            return GrpcReply(error.code().name, details, _retry_after_s(error.trailing_metadata() or ()))
         except ValueError as error:  # the channel was closed
             return NotSent(str(error))
         self._was_answered = True

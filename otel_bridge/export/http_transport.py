@@ -13,6 +13,8 @@ import socket
 import ssl
 import time
 import zlib
+from collections.abc import Mapping
+from dataclasses import replace
 from http.client import BadStatusLine, HTTPException, IncompleteRead, RemoteDisconnected
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -24,8 +26,9 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from requests import exceptions
 
 from otel_bridge.export.deadline import Deadline, WatchedAdapter
-from otel_bridge.export.proxy import is_loopback, proxy_in_use, without_user_info
+from otel_bridge.export.proxy import is_loopback, proxy_in_use, proxy_urls, without_user_info
 from otel_bridge.export.reply import MAX_REPLY_BYTES, HttpReply, NoReply, NotSent, Reply
+from otel_bridge.export.secrets import Secrets
 from otel_bridge.settings import ExportSettings
 
 # Each class of `requests.exceptions` is in one of the two (a test holds this): what may pass by itself ...
@@ -80,7 +83,7 @@ class HttpTransport:
         """POST `body`, packed as the settings ask, and wait for the answer. Raises nothing that a network can cause."""
         self._session.body = body
         self._exporter.export(())
-        return self._session.reply
+        return replace(self._session.reply, secrets=self._session.secrets)
 
     def close(self) -> None:
         self._session.close()
@@ -100,10 +103,23 @@ class _Session(requests.Session):
             self.mount(scheme, WatchedAdapter(self._deadline))
         self._was_answered = False
         self._is_direct = is_loopback(urlsplit(settings.endpoint).hostname or "")
-        self._secrets = [value.encode() for value in settings.headers.values() if len(value) >= 6]
+        self._given_headers = settings.headers
+        self._authorization = ""
+        self.secrets = self._known_secrets({})
         if "authorization" in settings.headers:
             # Without an `auth` of its own a session takes ~/.netrc's, in place of the header that was given.
             self.auth = _unchanged
+
+    def send(self, request: requests.PreparedRequest, **kwargs: Any) -> requests.Response:
+        """Send it, and know what was sent: credentials may be ~/.netrc's too."""
+        authorization = str(request.headers.get("Authorization", ""))
+        if authorization != self._authorization:
+            self._authorization = authorization
+            self.secrets = self._known_secrets({"authorization": authorization})
+        return super().send(request, **kwargs)
+
+    def _known_secrets(self, sent: Mapping[str, str]) -> Secrets:
+        return Secrets({**self._given_headers, **sent}, (self._endpoint, *proxy_urls()))
 
     def request(self, method: str | bytes, url: str | bytes, *args: Any, **kwargs: Any) -> requests.Response:
         headers = {name.lower(): value for name, value in {**self.headers, **(kwargs.get("headers") or {})}.items()}
@@ -143,8 +159,6 @@ class _Session(requests.Session):
             body += chunk
             if len(body) >= MAX_REPLY_BYTES:
                 break
-        for secret in self._secrets:
-            body = body.replace(secret, b"...")
         return HttpReply(
             status=response.status_code,
             content_type=response.headers.get("Content-Type", ""),

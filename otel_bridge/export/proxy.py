@@ -35,6 +35,12 @@ def proxy_in_use(url: str) -> str:
     return without_user_info(proxy if "//" in proxy else f"http://{proxy}") if proxy else ""
 
 
+def proxy_urls() -> list[str]:
+    """Every proxy that the environment names, with its user info: not to be shown."""
+    proxies = urllib.request.getproxies_environment().values()
+    return [proxy if "://" in proxy else f"http://{proxy}" for proxy in proxies]
+
+
 def grpc_proxy_in_use(target: str) -> str:
     """The same for a gRPC target; its library looks at `grpc_proxy`, `https_proxy` and `http_proxy`, in this order."""
     host = host_of_target(target)

@@ -1,8 +1,14 @@
-"""What came back from a backend, as plain values; `otel_bridge.export.verdict` says what they mean."""
+"""What came back from a backend, as plain values; `otel_bridge.export.verdict` says what they mean.
+
+The texts in them are as they came. Each reply carries the `secrets` of the transport that got it, which are to be
+masked in whatever is shown of it; they are no part of its value.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from otel_bridge.export.secrets import NO_SECRETS, Secrets
 
 MAX_REPLY_BYTES = 64 * 1024
 """So much of an answer is read. OTLP's answers have a few bytes; a web page that is longer is no OTLP anyway."""
@@ -22,6 +28,7 @@ class HttpReply:
     retry_after: str = ""
     location: str = ""
     received_unix_s: float = 0.0
+    secrets: Secrets = field(default=NO_SECRETS, compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +43,7 @@ class GrpcReply:
     details: str = ""
     retry_after_s: float | None = None
     body: bytes = b""
+    secrets: Secrets = field(default=NO_SECRETS, compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +51,7 @@ class NoReply:
     """No answer: no connection, no answer in time, or only half of one. Trying again may help."""
 
     reason: str
+    secrets: Secrets = field(default=NO_SECRETS, compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +59,7 @@ class NotSent:
     """The request could not even be made: a setting (URL, proxy, certificate file) has to be changed first."""
 
     reason: str
+    secrets: Secrets = field(default=NO_SECRETS, compare=False, repr=False, kw_only=True)
 
 
 Reply = HttpReply | GrpcReply | NoReply | NotSent

@@ -115,18 +115,27 @@ _NO_GRPC_STATUS = "Received http2 header with status: "
 
 
 def judge(reply: Reply) -> Verdict:
-    """What `reply` means. Texts of the backend come out on one line, cut, and without control characters."""
+    """What `reply` means.
+
+    Texts of the backend come out on one line, cut, without control characters and without what we sent it to show who
+    we are: every one of them goes through `_said`.
+    """
     match reply:
         case HttpReply():
             return _judge_http(reply)
         case GrpcReply():
             return _judge_grpc(reply)
         case NoReply(reason):
-            return TryLater(printable(reason))
+            return TryLater(_said(reply, reason))
         case NotSent(reason):
-            return Misconfigured(printable(reason))
+            return Misconfigured(_said(reply, reason))
         case _:
             assert_never(reply)
+
+
+def _said(reply: Reply, text: str) -> str:
+    # Masked first: a secret that is cut, or whose signs are escaped, would not be found any more.
+    return printable(reply.secrets.masked(text))
 
 
 def printable(text: str) -> str:
@@ -159,7 +168,7 @@ def _judge_http(reply: HttpReply) -> Verdict:
     text = _error_text(reply)
     said = f"{code}: {text}" if text else code
     if 300 <= status < 400:
-        target = f" to {printable(reply.location)}" if reply.location else ""
+        target = f" to {_said(reply, reply.location)}" if reply.location else ""
         return Misconfigured(f"HTTP {status}, a redirect{target}, which is not followed; give the final address")
     if status < 200:
         return Misconfigured(f"{said}; {_CHECK_ADDRESS}")
@@ -181,11 +190,11 @@ def _judge_success(reply: HttpReply) -> Verdict:
     media_type = reply.content_type.partition(";")[0].strip().lower()
     verdict: Verdict | None = None
     if media_type in ("", "application/x-protobuf", "application/protobuf", "application/octet-stream"):
-        verdict = _partial_success(reply.body)
+        verdict = _partial_success(reply)
     elif media_type == "application/json":
-        verdict = _partial_success_json(reply.body)
+        verdict = _partial_success_json(reply)
     if verdict is None:
-        what = printable(media_type or "something")
+        what = _said(reply, media_type) or "something"
         return Misconfigured(f"HTTP {reply.status} with {what} that is no OTLP answer; {_CHECK_ADDRESS}")
     return verdict
 
@@ -193,9 +202,9 @@ def _judge_success(reply: HttpReply) -> Verdict:
 def _judge_grpc(reply: GrpcReply) -> Verdict:
     code = reply.code
     if code == "OK":
-        verdict = _partial_success(reply.body)
+        verdict = _partial_success(reply)
         return verdict or Misconfigured("gRPC OK with an answer that is no OTLP answer; check the endpoint")
-    details = printable(reply.details)
+    details = _said(reply, reply.details)
     said = f"gRPC {code}: {details}" if details else f"gRPC {code}"
     if code in _LATER_CODES or (code == "RESOURCE_EXHAUSTED" and reply.retry_after_s is not None):
         after_s = reply.retry_after_s
@@ -209,34 +218,33 @@ def _judge_grpc(reply: GrpcReply) -> Verdict:
     return Refused(details or "no reason given", f"gRPC {code}")
 
 
-def _partial_success(body: bytes) -> Verdict | None:
+def _partial_success(reply: HttpReply | GrpcReply) -> Verdict | None:
     """The meaning of an `ExportTraceServiceResponse`, or None if the bytes are none."""
     from google.protobuf.message import DecodeError
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
     try:
-        partial = ExportTraceServiceResponse.FromString(body).partial_success
+        partial = ExportTraceServiceResponse.FromString(reply.body).partial_success
     except DecodeError:
         return None
-    return _partly(partial.rejected_spans, partial.error_message)
+    return _partly(reply, partial.rejected_spans, partial.error_message)
 
 
-def _partial_success_json(body: bytes) -> Verdict | None:
+def _partial_success_json(reply: HttpReply) -> Verdict | None:
     """The same for OTLP/JSON, which some endpoints answer whatever they were sent."""
     try:
-        answer = json.loads(body)
+        answer = json.loads(reply.body)
         if not isinstance(answer, dict) or answer.keys() - {"partialSuccess"}:
             return None
         partial = answer.get("partialSuccess") or {}
-        return _partly(int(partial.get("rejectedSpans", 0)), str(partial.get("errorMessage", "")))
+        return _partly(reply, int(partial.get("rejectedSpans", 0)), str(partial.get("errorMessage", "")))
     except (ValueError, TypeError, AttributeError, RecursionError):
         return None
 
 
-def _partly(rejected: int, message: str) -> Verdict:
-    if rejected > 0:
-        return PartlyRefused(rejected, printable(message))
-    return Delivered(printable(message))
+def _partly(reply: Reply, rejected: int, message: str) -> Verdict:
+    said = _said(reply, message)
+    return PartlyRefused(rejected, said) if rejected > 0 else Delivered(said)
 
 
 def _error_text(reply: HttpReply) -> str:
@@ -247,7 +255,7 @@ def _error_text(reply: HttpReply) -> str:
         from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 
         try:
-            return printable(Status.FromString(reply.body).message)
+            return _said(reply, Status.FromString(reply.body).message)
         except DecodeError:
             return ""
     text = reply.body.decode(errors="replace").strip()
@@ -255,9 +263,9 @@ def _error_text(reply: HttpReply) -> str:
         try:
             answer = json.loads(text)
         except (ValueError, RecursionError):
-            return printable(text)
+            return _said(reply, text)
         message = answer.get("message") if isinstance(answer, dict) else None
-        return printable(message if isinstance(message, str) else text)
+        return _said(reply, message if isinstance(message, str) else text)
     if media_type == "text/html":
         return ""
-    return printable(text.partition("\n")[0])
+    return _said(reply, text.partition("\n")[0])

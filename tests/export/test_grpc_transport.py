@@ -11,13 +11,14 @@ from google.protobuf.any_pb2 import Any
 from google.rpc.error_details_pb2 import RetryInfo  # type: ignore[import-untyped]
 from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2_grpc
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from otel_bridge.errors import SettingError
 from otel_bridge.export.encode import RequestEncoder, SpanEncoder
 from otel_bridge.export.grpc_transport import EXPORT_METHOD, GrpcTransport
 from otel_bridge.export.reply import GrpcReply, NotSent, Reply
 from otel_bridge.export.resource import Resource, Scope
-from otel_bridge.export.verdict import Delivered, Misconfigured, Refused, TooLarge, TryLater, judge
+from otel_bridge.export.verdict import Delivered, Misconfigured, PartlyRefused, Refused, TooLarge, TryLater, judge
 from otel_bridge.settings import ExportSettings
 from otel_bridge.testing import decode_spans
 from tests.export.backends import eventually, grpc_server, make_certificate, raw_server, settings
@@ -261,11 +262,28 @@ def test_closed() -> None:
 
 
 def test_secrets_in_details() -> None:
-    """A backend that repeats our token does not bring it into a message."""
+    """A backend that repeats our token does not bring it into a message, with or without its scheme."""
     with grpc_server(aborting(grpc.StatusCode.UNAUTHENTICATED, "bad token s3cr3t-token")) as target:
-        reply = send(grpc_settings(f"http://{target}", headers=["x-token=s3cr3t-token"]))
+        for header in ("x-token=s3cr3t-token", "authorization=Bearer s3cr3t-token"):
+            verdict = judge(send(grpc_settings(f"http://{target}", headers=[header])))
 
-    assert reply == GrpcReply("UNAUTHENTICATED", "bad token ...")
+            assert isinstance(verdict, Misconfigured)
+            assert verdict.reason.startswith("gRPC UNAUTHENTICATED: bad token ...; check")
+
+
+def test_secrets_in_a_partial_success() -> None:
+    """A partial success that repeats our metadata does not bring it into a message."""
+
+    def answer(_: bytes, context: grpc.ServicerContext) -> bytes:
+        response = ExportTraceServiceResponse()
+        response.partial_success.rejected_spans = 1
+        response.partial_success.error_message = f"got {dict(context.invocation_metadata())['authorization']!r}"
+        return response.SerializeToString()
+
+    with grpc_server(answer) as target:
+        verdict = judge(send(grpc_settings(f"http://{target}", headers=["authorization=Bearer s3cr3t-token"])))
+
+    assert verdict == PartlyRefused(1, "got '...'")
 
 
 def test_proxy(monkeypatch: pytest.MonkeyPatch) -> None:

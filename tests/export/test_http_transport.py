@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from requests import exceptions
 
 from otel_bridge.export.encode import RequestEncoder, SpanEncoder
 from otel_bridge.export.http_transport import SETTING_ERRORS, TRANSIENT_ERRORS, HttpTransport
-from otel_bridge.export.reply import MAX_REPLY_BYTES, HttpReply, NoReply, NotSent
+from otel_bridge.export.reply import MAX_REPLY_BYTES, HttpReply, NoReply, NotSent, Reply
 from otel_bridge.export.resource import Resource, Scope
+from otel_bridge.export.verdict import Misconfigured, PartlyRefused, judge
 from otel_bridge.settings import ExportSettings
 from otel_bridge.testing import CannedReply, Receiver
 from tests.export.backends import make_certificate, raw_server, settings
@@ -36,7 +38,7 @@ def receiver() -> Iterator[Receiver]:
         yield receiver
 
 
-def send(chosen: ExportSettings, body: bytes = BODY) -> object:
+def send(chosen: ExportSettings, body: bytes = BODY) -> Reply:
     transport = HttpTransport(chosen)
     try:
         return transport.send(body)
@@ -179,13 +181,41 @@ def test_errors_are_sent_once(status: int) -> None:
         assert len(receiver.requests) == 1
 
 
-def test_secrets_in_an_answer() -> None:
-    """A backend that repeats our token in its answer does not bring it into a message."""
-    with Receiver(replies=[CannedReply(401, b"bad token: s3cr3t-token")]) as receiver:
+@pytest.mark.parametrize(
+    ("user_info", "headers", "netrc"),
+    [
+        ("", ["x-token=s3cr3t-token"], ""),
+        ("", ["authorization=Bearer s3cr3t-token"], ""),
+        ("joe:s3cr3t-token@", [], ""),
+        ("", [], "machine 127.0.0.1 login joe password s3cr3t-token"),
+    ],
+)
+def test_secrets_in_an_answer(user_info: str, headers: list[str], netrc: str, tmp_path: Path) -> None:
+    """A backend that repeats our credentials, wherever we have them from, does not bring them into a message."""
+    (tmp_path / ".netrc").write_text(netrc)
+    (tmp_path / ".netrc").chmod(0o600)
+    echoed = [str(base64.b64encode(b"joe:s3cr3t-token"), "ascii"), "s3cr3t-token"]
+    replies = [CannedReply(401, f"bad token: {one}".encode(), {"Content-Type": "text/plain"}) for one in echoed]
+    with Receiver(replies=replies) as receiver:
+        transport = HttpTransport(settings(f"http://{user_info}127.0.0.1:{receiver.port}", headers=headers))
+        said = [judge(transport.send(BODY)) for _ in echoed]
+        transport.close()
+
+    expected = Misconfigured("HTTP 401: bad token: ...; check --header and OTEL_EXPORTER_OTLP_HEADERS")
+    assert said[1] == expected
+    assert said[0] == expected or (headers and echoed[0] in repr(said[0]))  # only Basic is sent as base64
+
+
+def test_secrets_in_a_partial_success() -> None:
+    """A partial success that repeats our token is read all the same, without it."""
+    response = ExportTraceServiceResponse()
+    response.partial_success.rejected_spans = 1
+    response.partial_success.error_message = "bad token s3cr3t-token"
+    canned = CannedReply(200, response.SerializeToString(), {"Content-Type": "application/x-protobuf"})
+    with Receiver(replies=[canned]) as receiver:
         reply = send(settings(receiver.endpoint, headers=["x-token=s3cr3t-token"]))
 
-        assert isinstance(reply, HttpReply)
-        assert reply.body == b"bad token: ..."
+    assert judge(reply) == PartlyRefused(1, "bad token ...")
 
 
 def test_long_answers_are_cut() -> None:
