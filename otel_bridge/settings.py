@@ -14,10 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from otel_bridge.errors import SettingError
 from otel_bridge.export.resource import Resource
+from otel_bridge.urls import clipped, read_url
 
 Environment = Mapping[str, str]
 
@@ -136,17 +137,19 @@ def resolve_exporter(argument: str | None, environ: Environment) -> tuple[Export
     notices = []
     disabled = environ.get("OTEL_SDK_DISABLED", "").strip()
     if disabled and disabled.lower() != "false":
-        notices.append(f"OTEL_SDK_DISABLED: `{disabled}` is neither true nor false and is left out")
+        notices.append(f"OTEL_SDK_DISABLED: `{clipped(disabled)}` is neither true nor false and is left out")
     value = environ.get("OTEL_TRACES_EXPORTER", "").strip()
     if argument:
         try:
             return Exporter(argument), notices
         except ValueError:
-            raise SettingError(f"--exporter: `{argument}` is not known", "use otlp or console") from None
+            raise SettingError(f"--exporter: `{clipped(argument)}` is not known", "use otlp or console") from None
     try:
         chosen = Exporter(value.lower() or "otlp")
     except ValueError:
-        notices.append(f"OTEL_TRACES_EXPORTER: `{value}` is not known and is left out; otlp, console and none are")
+        notices.append(
+            f"OTEL_TRACES_EXPORTER: `{clipped(value)}` is not known and is left out; otlp, console and none are"
+        )
         chosen = Exporter.OTLP
     if chosen is Exporter.NONE:
         notices.append("OTEL_TRACES_EXPORTER=none: nothing is exported")
@@ -159,7 +162,10 @@ def resolve_protocol(argument: str | None, environ: Environment) -> Protocol:
     try:
         return Protocol(value.lower() or Protocol.HTTP)
     except ValueError:
-        raise SettingError(f"{source}: `{value}` is not supported", "use http/protobuf or grpc") from None
+        raise SettingError(f"{source}: `{clipped(value)}` is not supported", "use http/protobuf or grpc") from None
+
+
+_HTTP_EXAMPLE = "http://localhost:4318"
 
 
 def resolve_endpoint(argument: str | None, protocol: Protocol, environ: Environment) -> tuple[str, bool]:
@@ -168,10 +174,10 @@ def resolve_endpoint(argument: str | None, protocol: Protocol, environ: Environm
     Returns the URL over HTTP, or the target over gRPC; and whether it is without TLS. A base URL gets /v1/traces
     unless it ends with it.
     """
-    value, source = (argument, "--endpoint") if argument else _variable("ENDPOINT", environ)
+    value, source = (argument.strip(), "--endpoint") if argument else _variable("ENDPOINT", environ)
     if protocol is Protocol.GRPC:
         return _grpc_target(value or "http://localhost:4317", source, environ)
-    url = _split(value or "http://localhost:4318", source)
+    url = read_url(value or _HTTP_EXAMPLE, source, _HTTP_EXAMPLE)
     if url.scheme not in ("http", "https") or not url.hostname:
         raise SettingError(
             f"{source}: not an http:// or https:// URL", "write it as in http://localhost:4318, with the scheme"
@@ -182,27 +188,21 @@ def resolve_endpoint(argument: str | None, protocol: Protocol, environ: Environm
     return urlunsplit(url), url.scheme == "http"
 
 
-def _split(value: str, source: str) -> SplitResult:
-    try:
-        url = urlsplit(value)
-        _ = url.port  # is only looked at, and refused, when it is asked for
-    except ValueError as error:
-        raise SettingError(f"{source}: not a URL ({error})", "write it as in http://localhost:4318") from None
-    return url
-
-
 _GRPC_RESOLVERS = ("dns:", "unix:", "unix-abstract:", "vsock:", "ipv4:", "ipv6:")
+_GRPC_EXAMPLE = "http://localhost:4317"
 
 
 def _grpc_target(value: str, source: str, environ: Environment) -> tuple[str, bool]:
     """Target and security: by the scheme; without http:// or https:// by OTEL_EXPORTER_OTLP_(TRACES_)INSECURE."""
-    url = _split(value, source)
-    if url.scheme in ("http", "https"):
+    if value.lower().startswith(("http:", "https:")):
+        url = read_url(value, source, _GRPC_EXAMPLE)
         if not url.hostname:
-            raise SettingError(f"{source}: the URL names no host", "write it as in http://localhost:4317")
+            raise SettingError(f"{source}: the URL names no host", f"write it as in {_GRPC_EXAMPLE}")
         return url.netloc.rpartition("@")[2], url.scheme == "http"
+    if "@" in value and not value.startswith("unix"):
+        raise SettingError(f"{source}: a gRPC target has no user and password", "pass them with --header")
     if "/" not in value and not value.startswith(_GRPC_RESOLVERS):
-        _split(f"//{value}", source)
+        read_url(f"//{value}", source, _GRPC_EXAMPLE)
     return value, _variable("INSECURE", environ)[0].lower() == "true"
 
 
@@ -261,7 +261,7 @@ def resolve_timeout_s(environ: Environment) -> tuple[float, list[str]]:
     except ValueError:
         timeout_s = math.nan
     if not 0 < timeout_s < math.inf:
-        raise SettingError(f"{source}: `{value}` is no time", "give seconds, as in 10")
+        raise SettingError(f"{source}: `{clipped(value)}` is no time", "give seconds, as in 10")
     if timeout_s <= MAX_PLAUSIBLE_TIMEOUT_S:
         return timeout_s, []
     return timeout_s, [
@@ -276,7 +276,7 @@ def resolve_compression(protocol: Protocol, environ: Environment) -> Compression
     try:
         compression = Compression(value.lower() or "none")
     except ValueError:
-        raise SettingError(f"{source}: `{value}` is not known", "use gzip or none") from None
+        raise SettingError(f"{source}: `{clipped(value)}` is not known", "use gzip or none") from None
     if compression is Compression.DEFLATE and protocol is Protocol.GRPC:
         raise SettingError(f"{source}: deflate is not possible over gRPC", "use gzip or none")
     return compression
@@ -289,9 +289,11 @@ def resolve_tls(environ: Environment) -> Tls:
         path, source = _variable(name, environ)
         # A folder of certificates is possible over HTTP; a pipe would be empty at the second reading.
         if path and not (Path(path).is_file() or Path(path).is_dir()):
-            raise SettingError(f"{source}: no file at {path}", "check the path")
+            raise SettingError(f"{source}: no file at {clipped(path)}", "check the path")
         if path and not os.access(path, os.R_OK):
-            raise SettingError(f"{source}: no permission to read {path}", "change its mode, or name another file")
+            raise SettingError(
+                f"{source}: no permission to read {clipped(path)}", "change its mode, or name another file"
+            )
         files.append(path)
     tls = Tls(*files)
     if tls.client_key and not tls.client_certificate:

@@ -343,11 +343,25 @@ def test_ports_that_speak_the_other_protocol(environ: dict[str, str], flags: dic
         ({f"{TRACES}PROTOCOL": "x"}, {}, f"{TRACES}PROTOCOL: `x` is not supported; use http/protobuf or grpc"),
         ({}, {"endpoint": "localhost:4318"}, "--endpoint: not an http:// or https:// URL; write it as in http://"),
         ({}, {"endpoint": "http://"}, "--endpoint: not an http:// or https:// URL"),
-        ({}, {"endpoint": "http://host:99999"}, "--endpoint: not a URL (Port out of range"),
-        ({}, {"endpoint": "http://[::1"}, "--endpoint: not a URL ("),
+        (
+            {},
+            {"endpoint": "http://host:99999"},
+            "--endpoint: not a URL, its port is no number from 0 to 65535; write it as in http://",
+        ),
+        ({}, {"endpoint": "http://[::1"}, "--endpoint: not a URL; write it as in"),
         ({f"{ALL}ENDPOINT": "ftp://x"}, {}, f"{ALL}ENDPOINT: not an http:// or https:// URL"),
         ({}, {"endpoint": "http://:4317", "protocol": "grpc"}, "--endpoint: the URL names no host"),
-        ({}, {"endpoint": "host:port", "protocol": "grpc"}, "--endpoint: not a URL"),
+        ({}, {"endpoint": "host:port", "protocol": "grpc"}, "--endpoint: not a URL, its port"),
+        (
+            {},
+            {"endpoint": "http://u:s3cret#pw@host"},
+            "--endpoint: not clear where the user and password end; in them, #",
+        ),
+        ({}, {"endpoint": "http://u:1/s3cret@h", "protocol": "grpc"}, "--endpoint: not clear where the user and"),
+        ({f"{TRACES}ENDPOINT": "http://u:s3cret?@h"}, {}, f"{TRACES}ENDPOINT: not clear where the user and"),
+        ({}, {"endpoint": "u:s3cret@host:1", "protocol": "grpc"}, "--endpoint: a gRPC target has no user and password"),
+        ({}, {"endpoint": "ftp://u:s3cret@h", "protocol": "grpc"}, "--endpoint: a gRPC target has no user and"),
+        ({}, {"endpoint": "http://ho st"}, "--endpoint: a URL has no spaces and control characters in it"),
         ({}, {"headers": ["s3cret"]}, "--header: item 1 is not NAME=VALUE"),
         ({}, {"headers": ["a=1", "=s3cret"]}, "--header: item 2 is not NAME=VALUE"),
         ({}, {"headers": ["a=s3cret\n"]}, ""),
@@ -384,6 +398,32 @@ def test_bad_values(environ: dict[str, str], flags: dict[str, object], message: 
     assert "\n" not in line
     assert "s3cret" not in line
     assert error.value.exit_code == 2
+
+
+HUGE = "x" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("environ", "flags"),
+    [
+        *(({f"{ALL}{name}": HUGE}, {}) for name in ("PROTOCOL", "ENDPOINT", "HEADERS", "TIMEOUT", "COMPRESSION")),
+        ({}, {"endpoint": f"http://{HUGE}"}),
+        ({}, {"exporter": HUGE}),
+        ({}, {"protocol": HUGE}),
+    ],
+)
+def test_huge_values_are_not_repeated(environ: dict[str, str], flags: dict[str, str]) -> None:
+    """An error stays a line that can be read, however long the value is that it speaks of."""
+    with pytest.raises(SettingError) as error:
+        resolve_export_settings(environ, **flags)
+
+    assert len(str(error.value)) < 300
+
+
+@pytest.mark.parametrize("environ", [{CHOSEN: HUGE}, {DISABLED: HUGE}])
+def test_huge_values_are_not_repeated_in_notices(environ: dict[str, str]) -> None:
+    """Nor does a notice repeat one."""
+    assert all(len(notice) < 300 for notice in resolve_export_settings(environ).notices)
 
 
 def test_unreadable_certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from otel_bridge.cli.findings import Finding, fail, ok, warn
+from otel_bridge.errors import SettingError
 from otel_bridge.settings import Exporter, ExportSettings
 
 if TYPE_CHECKING:
@@ -34,7 +35,11 @@ def check_endpoint(settings: ExportSettings) -> Iterator[Finding]:
 
     if settings.exporter is Exporter.CONSOLE:
         return
-    transport = open_transport(settings)
+    try:
+        transport = open_transport(settings)
+    except SettingError as error:
+        yield fail(SETTING, "", error.message, error.hint)
+        return
     try:
         if transport.proxy:
             yield warn(

@@ -27,6 +27,7 @@ from otel_bridge.export.proxy import grpc_proxy_in_use, host_of_target, is_loopb
 from otel_bridge.export.reply import GrpcReply, NotSent, Reply
 from otel_bridge.export.secrets import Secrets
 from otel_bridge.settings import Compression, ExportSettings
+from otel_bridge.urls import without_user_info
 
 EXPORT_METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
@@ -50,7 +51,7 @@ class GrpcTransport:
 
     def __init__(self, settings: ExportSettings) -> None:
         target = settings.endpoint
-        self.endpoint = target
+        self.endpoint = without_user_info(target)
         self.proxy = grpc_proxy_in_use(target)
         self._timeout_s = settings.timeout_s
         self._is_insecure = settings.is_insecure

@@ -26,10 +26,11 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from requests import exceptions
 
 from otel_bridge.export.deadline import Deadline, WatchedAdapter
-from otel_bridge.export.proxy import is_loopback, proxy_in_use, proxy_urls, without_user_info
+from otel_bridge.export.proxy import is_loopback, proxy_in_use, proxy_urls
 from otel_bridge.export.reply import MAX_REPLY_BYTES, HttpReply, NoReply, NotSent, Reply
 from otel_bridge.export.secrets import Secrets
 from otel_bridge.settings import ExportSettings
+from otel_bridge.urls import without_user_info
 
 # Each class of `requests.exceptions` is in one of the two (a test holds this): what may pass by itself ...
 TRANSIENT_ERRORS: tuple[type[Exception], ...] = (
@@ -185,7 +186,8 @@ def _target(response: requests.Response) -> str:
     """Where a redirect points to, as far as it may be shown."""
     location = response.headers.get("Location", "")
     try:
-        return without_user_info(urljoin(response.url, location)) if location else ""
+        whole = urljoin(response.url, location)
+        return without_user_info(whole.partition("?")[0].partition("#")[0]) if location else ""
     except ValueError:  # no URL
         return ""
 

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import urllib.request
+from collections.abc import Mapping
 from urllib.parse import urlsplit
+
+from otel_bridge.errors import SettingError
+from otel_bridge.urls import read_url, without_user_info
 
 
 def is_loopback(host: str) -> bool:
@@ -15,24 +20,17 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
-def without_user_info(url: str) -> str:
-    """Scheme, host, port and path of a URL: what may be shown of it."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-
-
 def proxy_in_use(url: str) -> str:
     """The proxy that the environment names for `url`, to be shown; empty if there is none or `no_proxy` covers it.
 
-    A loopback address never goes through a proxy, which would look for the backend on its own machine.
+    A loopback address never goes through a proxy, which would look for the backend on its own machine. Raises
+    SettingError, which names the variable, where the proxy is no URL.
     """
     parts = urlsplit(url)
     host = parts.hostname or ""
     if is_loopback(host) or urllib.request.proxy_bypass(host):
         return ""
-    proxies = urllib.request.getproxies()
-    proxy = proxies.get(parts.scheme) or proxies.get("all")
-    return without_user_info(proxy if "//" in proxy else f"http://{proxy}") if proxy else ""
+    return _shown(urllib.request.getproxies(), parts.scheme, "all")
 
 
 def proxy_urls() -> list[str]:
@@ -47,8 +45,24 @@ def grpc_proxy_in_use(target: str) -> str:
     proxies = urllib.request.getproxies_environment()
     if not host or is_loopback(host) or urllib.request.proxy_bypass(host):
         return ""
-    proxy = proxies.get("grpc") or proxies.get("https") or proxies.get("http")
-    return without_user_info(proxy if "//" in proxy else f"http://{proxy}") if proxy else ""
+    return _shown(proxies, "grpc", "https", "http")
+
+
+def _shown(proxies: Mapping[str, str], *kinds: str) -> str:
+    """The first proxy that there is of these kinds, in the form in which it may be shown.
+
+    Raises SettingError where it is no URL.
+    """
+    kind = next((kind for kind in kinds if proxies.get(kind)), None)
+    if kind is None:
+        return ""
+    name = f"{kind}_proxy"
+    proxy = proxies[kind] if "//" in proxies[kind] else f"http://{proxies[kind]}"
+    example = "http://proxy:3128"
+    source = name if os.environ.get(name) else name.upper()
+    if not read_url(proxy, source, example).hostname:
+        raise SettingError(f"{source}: the URL names no host", f"write it as in {example}")
+    return without_user_info(proxy)
 
 
 def host_of_target(target: str) -> str:

@@ -30,7 +30,8 @@ class Transport(Protocol):
 def open_transport(settings: ExportSettings) -> Transport:
     """The transport that the settings ask for. Nothing is sent yet; only what it needs is imported.
 
-    Raises `SettingError` for a certificate or key file that holds none, and for a header that gRPC cannot send.
+    Raises `SettingError` for a certificate or key file that holds none, for a proxy that is no URL, and for a
+    header that gRPC cannot send.
     """
     if settings.exporter is Exporter.CONSOLE:
         from otel_bridge.export.console_transport import ConsoleTransport

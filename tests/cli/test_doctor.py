@@ -54,6 +54,19 @@ def test_answer_of_the_endpoint_is_read(reply: Reply, level: Level, said: str) -
     assert bool(finding.next_step) == (level is not Level.OK)
 
 
+def test_setting_that_keeps_from_asking_the_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is wrong before anything can be sent is a finding as any other, not the end of the examination."""
+    monkeypatch.setenv("http_proxy", "http://u:s3cret#x@proxy")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+
+    (finding,) = check_endpoint(resolve_export_settings({}, endpoint="http://backend.invalid:4318"))
+
+    assert (finding.level, finding.topic) == (Level.FAIL, "setting")
+    assert finding.text == "http_proxy: not clear where the user and password end"
+    assert "percent-encoded" in finding.next_step
+
+
 def test_endpoint_is_sent_an_empty_request() -> None:
     """An endpoint that takes OTLP over HTTP is asked once, with no span."""
     with Receiver() as receiver:

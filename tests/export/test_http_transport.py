@@ -10,6 +10,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from requests import exceptions
 
+from otel_bridge.errors import SettingError
 from otel_bridge.export.encode import RequestEncoder, SpanEncoder
 from otel_bridge.export.http_transport import SETTING_ERRORS, TRANSIENT_ERRORS, HttpTransport
 from otel_bridge.export.reply import MAX_REPLY_BYTES, HttpReply, NoReply, NotSent, Reply
@@ -427,10 +428,11 @@ def test_certificate_file_that_is_gone(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_proxy_setting_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy variable that is no URL waits for a person."""
+    """A proxy variable that is no URL is said before anything is sent."""
     monkeypatch.setenv("http_proxy", "http:///nowhere")
 
-    assert isinstance(send(settings("http://backend.invalid:4318")), NotSent)
+    with pytest.raises(SettingError, match="http_proxy: the URL names no host"):
+        send(settings("http://backend.invalid:4318"))
 
 
 def test_every_exception_of_requests_is_mapped() -> None:

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from otel_bridge.export.proxy import grpc_proxy_in_use, host_of_target, is_loopback, proxy_in_use, without_user_info
+from otel_bridge.errors import SettingError
+from otel_bridge.export.proxy import grpc_proxy_in_use, host_of_target, is_loopback, proxy_in_use
 
 
 @pytest.fixture(autouse=True)
@@ -88,6 +89,31 @@ def test_host_of_target(target: str, host: str) -> None:
     assert host_of_target(target) == host
 
 
-def test_without_user_info() -> None:
-    """User, password, query and fragment are left out of what is shown."""
-    assert without_user_info("https://u:p@host:1/path?token=x#y") == "https://host:1/path"
+@pytest.mark.parametrize("name", ["http_proxy", "HTTP_PROXY"])
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("http://[::1", "not a URL;"),
+        ("http:///nowhere", "the URL names no host;"),
+        ("u:s3cret#x@proxy:3128", "not clear where the user and password end;"),
+        ("http://u:s3cret@pro xy", "a URL has no spaces"),
+        ("http://u:p@proxy:s3cret", "not a URL, its port is no number"),
+    ],
+)
+def test_proxy_that_is_no_url(monkeypatch: pytest.MonkeyPatch, name: str, value: str, message: str) -> None:
+    """A proxy variable that cannot be used is an error of one line with its name, over both protocols."""
+    monkeypatch.setenv(name, value)
+
+    for in_use, where in ((proxy_in_use, "http://backend/x"), (grpc_proxy_in_use, "backend:4317")):
+        with pytest.raises(SettingError) as error:
+            in_use(where)
+
+        assert str(error.value).startswith(f"{name}: {message}")
+        assert "s3cret" not in str(error.value)
+
+
+def test_proxy_that_is_no_url_and_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not used does not matter."""
+    monkeypatch.setenv("http_proxy", "http://[::1")
+
+    assert (proxy_in_use("http://localhost:4318"), grpc_proxy_in_use("localhost:4317")) == ("", "")
