@@ -125,6 +125,7 @@ $(COMPILED_READY): $(READY) hatch_build.py $(shell find otel_bridge tests benchm
 	@rm -rf build
 	HATCH_BUILD_HOOK_ENABLE_CUSTOM=true $(UV) build --wheel --no-build-isolation --python $(BIN)/python --out-dir build/wheel
 	@$(BIN)/python -m zipfile -e build/wheel/*.whl $(COMPILED)
+	@ls $(COMPILED)/otel_bridge/sessions/*.so > /dev/null
 	@git ls-files --cached --others --exclude-standard ':!otel_bridge' | tar -cf - -T - | tar -xf - -C $(COMPILED)
 	@touch $@
 
