@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import unicodedata
 
-from rich.cells import cell_len
-
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 _UNSEEN_CATEGORIES = frozenset(("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"))
@@ -31,6 +29,10 @@ def printable(text: str, max_width: int | None = None, *, ascii_only: bool = Fal
     With `max_width` at most that many terminal cells (wide characters take two), the cut marked by an ellipsis.
     With `ascii_only` every other character becomes an escape too, for outputs that can carry no more.
     """
+    if text.isascii() and text.isprintable() and (max_width is None or len(text) <= max_width):
+        return text
+    from rich.cells import cell_len  # a third of a megabyte, which a quiet bridge need not hold
+
     dots = "..." if ascii_only else "…"
     pieces: list[str] = []
     width = cut_at = marks = 0
