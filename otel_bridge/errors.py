@@ -3,7 +3,8 @@
     BridgeError
     ├── SettingError    a flag or a variable has a value that cannot be used
     ├── SourceError     a log cannot be read
-    └── StateError      what the bridge keeps between two runs cannot be read or written
+    ├── StateError      what the bridge keeps between two runs cannot be read or written
+    └── OutputError     standard output cannot be written
 
 Each is one line: what is wrong, and what to do next. Whatever a backend says or does is no error but a value (see
 `otel_bridge.export.verdict`); an exception that is not in this tree is a mistake of this program.
@@ -41,3 +42,7 @@ class SourceError(BridgeError):
 
 class StateError(BridgeError):
     """The state (database, dead letters) cannot be read or written; the message names the file."""
+
+
+class OutputError(BridgeError):
+    """Standard output cannot be written: closed, or its disk is full; the message says why."""

@@ -73,14 +73,21 @@ def cli() -> None:
 
 
 def main() -> NoReturn:
-    """Runs the command. Exit status: 0 all delivered, 1 something was not, 2 usage."""
+    """Runs the command. Exit status: 0 all delivered, 1 something was not (or could not be written), 2 usage."""
+    from otel_bridge.cli.streams import guard_streams
     from otel_bridge.errors import BridgeError
 
+    guard_streams()
     try:
-        cli(standalone_mode=True)
+        try:
+            cli(standalone_mode=True)
+        finally:
+            sys.stdout.flush()  # here, where it can be said that it failed
     except BridgeError as error:
         from otel_bridge.view.escape import printable
 
         click.echo(f"otel-bridge: {printable(str(error))}", err=True)
         sys.exit(error.exit_code)
+    except BrokenPipeError:
+        sys.exit(1)  # as click does: whoever closed standard output has what it wanted
     sys.exit(0)

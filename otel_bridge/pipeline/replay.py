@@ -15,6 +15,7 @@ from otel_bridge.pipeline.mapping_stage import MappingStage
 from otel_bridge.sessions.span import Span
 from otel_bridge.sources import Chunk, order_files, read_blocks, refuse
 from otel_bridge.sources.dap_traces import traces_of, trees
+from otel_bridge.sources.files import reason
 from otel_bridge.view.totals import Tally
 
 STDIN = "-"
@@ -166,5 +167,14 @@ def _file(
 
 
 def _standard_input() -> Iterator[bytes]:
-    while block := os.read(sys.stdin.fileno(), 1 << 20):
+    while block := _read_standard_input():
         yield block
+
+
+def _read_standard_input() -> bytes:
+    if sys.stdin is None:  # it was closed when the process began
+        raise SourceError("cannot read standard input: it is closed", "pipe a log into it")
+    try:
+        return os.read(sys.stdin.fileno(), 1 << 20)
+    except OSError as error:
+        raise SourceError(f"cannot read standard input: {reason(error)}", "pipe a log into it") from None
