@@ -27,7 +27,7 @@ def answer_of(
     """
     error = message.get("error")
     if isinstance(error, dict):
-        code = str(error.get("code"))
+        code = redact_text(str(error.get("code")))
         failure = Failure(low_cardinality(code), _shown(error.get("message"), options))
         return Answer(end_ns, failure, {"rpc.response.status_code": clip_text(code, options.max_value_bytes)})
     result = message.get("result")
@@ -40,7 +40,7 @@ def answer_of(
     elif fields.get("success") is False:
         said = fields.get("error")
         why = Failure(names.TOOL_ERROR, _shown(said if isinstance(said, str) else fields.get("message"), options))
-    created = fields.get("sessionId") if tool == CREATE else None
+    created = redact(fields.get("sessionId")) if tool == CREATE else None
     attributes: dict[str, AttributeValue] = {}
     if options.capture >= Capture.FULL:
         attributes[names.RESULT] = clip_json(redacted_beside(asked, payload), options.max_value_bytes)

@@ -97,10 +97,9 @@ class FrameReader:
             yield oldest
         params = _object(message.get("params"))
         meta = _object(params.get("_meta"))
-        given = params.get("arguments")
-        request = redact(given)
-        tool = params.get("name")
-        asked = _object(given)
+        request = redact(params.get("arguments"))
+        tool = redact(params.get("name"))
+        asked = _object(request)
         session_id = asked.get("sessionId") if self._is_debugger else None
         call = FrameCall(
             opener=self._opener(frame, place),
@@ -110,11 +109,11 @@ class FrameReader:
             start_ns=frame.time_ns,
             attributes=self._attributes(tool, request, message.get("id"), meta),
             session_id=session_id if isinstance(session_id, str) else None,
-            asked=_session_request(_object(request)) if self._is_debugger and tool == CREATE else None,
+            asked=_session_request(asked) if self._is_debugger and tool == CREATE else None,
             caller=trace_context(meta),
         )
         self._in_flight[key] = call
-        self._named[key] = {name: value for name, value in _object(request).items() if name in NAMING}
+        self._named[key] = {name: value for name, value in asked.items() if name in NAMING}
         yield call
 
     def _opener(self, frame: Frame, place: int) -> bytes:

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from otel_bridge.entries.frame import Frame
+from otel_bridge.entries.frame import Direction, Frame
 from otel_bridge.sessions.attributes import Capture, MappingOptions
 from otel_bridge.sessions.frame_mapping import FrameMapping, FrameOptions
 from otel_bridge.sessions.frame_reader import FrameReader
@@ -40,3 +40,35 @@ def test_only_what_nothing_tells_leaves(capture: Capture) -> None:
     leaked = {secret for secret in PLANTED if secret in everything}
     assert leaked <= NOTHING_TELLS[capture]
     assert not re.search(r"hunter2|ghp_[A-Z]", everything)
+
+
+@pytest.mark.parametrize("secret", ["password=hunter2secret", "ghp_" + "a1B2" * 9])
+@pytest.mark.parametrize("capture", Capture)
+def test_no_field_of_a_frame_is_taken_as_it_is(capture: Capture, secret: str) -> None:
+    """Whichever name, id, code or version holds a secret: it is in no span, and in nothing that is written down."""
+    options = MappingOptions(capture=capture)
+    mapping, reader = FrameMapping(options, FrameOptions()), FrameReader(RUN_ID, options, is_debugger=True)
+    program = {"name": secret, "version": secret}
+    created = json.dumps({"success": True, "sessionId": secret})
+    arguments = {"sessionId": secret, "name": secret, "language": secret, "executablePath": secret}
+    messages = [
+        (Direction.TO_SERVER, 0, "initialize", {"protocolVersion": secret, "clientInfo": program}),
+        (Direction.TO_CLIENT, 0, "result", {"protocolVersion": secret, "serverInfo": program}),
+        (Direction.TO_SERVER, secret, "tools/call", {"name": secret, "arguments": arguments}),
+        (Direction.TO_CLIENT, secret, "error", {"code": secret, "message": secret}),
+        (Direction.TO_SERVER, 1, "tools/call", {"name": "create_debug_session", "arguments": arguments}),
+        (Direction.TO_CLIENT, 1, "result", {"content": [{"type": "text", "text": created}]}),
+        (Direction.TO_SERVER, 2, "tools/call", {"name": "close_debug_session", "arguments": arguments}),
+    ]
+    told = []
+    for number, (direction, request_id, what, body) in enumerate(messages):
+        fields = {what: body} if what in ("result", "error") else {"method": what, "params": body}
+        data = json.dumps({"jsonrpc": "2.0", "id": request_id, **fields}).encode()
+        calls = reader.read(Frame(direction, number, 10**18 + number * 10**6, len(data), data))
+        told += [json.dumps(heard_to_json(call)) for call in calls]
+        told += [repr(mapping.hear(calls, number)), json.dumps(frames_to_json(mapping))]
+    told.append(repr(mapping.over()))
+    everything = "\n".join(told)
+
+    assert "tools/call" in everything
+    assert secret.rpartition("=")[2] not in everything
