@@ -106,7 +106,7 @@ class Looker:
             unknown = self._note(found, failed, now_s)
         else:
             unknown = []
-        self._observe(now_s, changed if same else None, settle_now)
+        self._observe(now_s, frozenset(changed or ()), same=same, settle_now=settle_now)
         for key in self._unnamed:
             roster.stop_ignoring(key)  # a copy that is gone, and whose original was not cut till now
         self._unnamed = []
@@ -253,20 +253,22 @@ class Looker:
         except OSError as error:
             self.trouble.note(generation.path, error)
 
-    def _observe(self, now_s: float, changed: Collection[str] | None, settle_now: bool) -> None:
+    def _observe(self, now_s: float, changed: Collection[str], *, same: bool, settle_now: bool) -> None:
         """Ask files for their size, and find out where the bytes went of those that are not what they were."""
         roster = self._roster
         generations = list(roster.by_id.values())
-        chosen = [found for found in generations if changed and found.path in changed and not settle_now]
-        for generation in chosen or generations:
+        chosen = [found for found in generations if found.path in changed]
+        ask_all = settle_now or not same or not chosen
+        for generation in generations if ask_all else chosen:
             # What has no name any more can grow by a second writer only.
             if generation.handle is not None and (generation.links or settle_now or not self._left(generation)):
                 self._observe_one(generation, now_s)
-        resting = [generation for generation in chosen or generations if generation.resting]
-        if not chosen:
-            # Of very many quiet files only some are asked each time; the others wait for their turn.
-            self._turn = self._turn + _PORTION if self._turn + _PORTION < len(resting) else 0
-            resting = resting[self._turn : self._turn + _PORTION]
+        resting = [generation for generation in chosen if generation.resting]
+        if ask_all:
+            # Of very many quiet files only some are asked each time, beside those that are said to have changed.
+            quiet = [generation for generation in generations if generation.resting and generation.path not in changed]
+            self._turn = self._turn + _PORTION if self._turn + _PORTION < len(quiet) else 0
+            resting += quiet[self._turn : self._turn + _PORTION]
         for generation in resting:
             self._wake(generation, now_s)
         # Rewritten copies first: one of them may hold what was cut from its original.

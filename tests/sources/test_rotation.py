@@ -338,6 +338,26 @@ def test_more_files_than_may_be_open_are_followed(tmp_path: Path) -> None:
     tail.close()
 
 
+@pytest.mark.parametrize("beside", ["nothing", "a rename", "a second"])
+def test_a_quiet_file_that_is_said_to_have_changed_waits_for_no_turn(tmp_path: Path, beside: str) -> None:
+    """Of hundreds of quiet files some are asked in each look; one that grew is read at once, whatever else happens."""
+    logs = [tmp_path / f"quiet-{number}x.log" for number in range(300)]
+    for log in logs:
+        append(log, entry(1))
+    tail = Following([tmp_path], caps=Caps(open_files=2))
+    while len(tail.chunks) < len(logs):
+        tail.drain(after_s=1.1)
+    for number, log in enumerate(logs[::30]):
+        if beside == "a rename":
+            logs[number * 30 + 1].rename(tmp_path / f"quiet-{number}y.log")
+        append(log, entry(2))
+        tail.clock.now_s += 1.1 if beside == "a second" else 0.05
+
+        assert tail.follower.look([str(log)])
+        assert [chunk.data for chunk in tail.read()] == [entry(2)]
+    tail.close()
+
+
 def test_a_closed_quiet_file_that_is_replaced_is_told_from_its_successor(tmp_path: Path) -> None:
     """A file that took over the name, or the inode number, of a closed one is read from its beginning."""
     quiet, busy = tmp_path / "a.log", tmp_path / "b.log"
