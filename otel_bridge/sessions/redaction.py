@@ -48,18 +48,29 @@ MAX_DEPTH = 160
 """Nesting, through JSON inside strings too, below which a container is hidden as a whole: entries have at most 128."""
 
 _TELLING = re.compile(
-    r"secret|token|pa(?:ss|t)|c(?:red|ookie)|auth|key|signing|pwd|bearer|jwt|session[_\-. ]?id|env"
-    r"|gh[pousr]_|sk-|akia|asia|eyj|-----begin|://[^\s@]{0,300}@|\\u00"
+    r"secret|token|pa(?:ss|t)|c(?:red|ookie)|auth|key|sig(?:ning|=|nature=)|pwd|b(?:earer|asic)|jwt"
+    r"|session[_\-. ]?id|env|gh[pousr]_|sk-|akia|asia|eyj|-----begin|://[^\s@]{0,300}@|\\u00"
+    r"|slack\.com/s|telegram\.org|p_v1_|curl|hf_"
     r"|xox|app-|pypi-|aiza|k_(?:live|test)_|pm_|sg\.|a29\."
 )
 """What a text has in lower case if any rule could find something in it. For most texts this search is all the cost,
-which grows with the letters that an alternative can begin with: so `pm_` stands for `npm_`, and `a29` for `ya29`."""
+which grows with the letters that an alternative can begin with: so `pm_` stands for `npm_`, `p_v1_` for `dop_v1_`, and
+`a29` for `ya29`."""
 
 _HIDDEN_ALREADY = re.compile(rf"""(["']?)(?:(?:basic|bearer|token)\s+)?(?:{MARKER})\1""", re.IGNORECASE)
 _NAME = re.compile(r"[\w$.\-]+")
 _FLAG = re.compile(r"--?[A-Za-z][\w.\-]*")
 _NEXT_FLAG = re.compile(r"--[A-Za-z].*|-[A-Za-z]", re.DOTALL)
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*=")
 _SIGNS = frozenset(("=", ":", "=>"))
+
+
+class _Follows(Enum):
+    """How many variables of an environment can follow an argument."""
+
+    NOTHING = 0
+    ONE = 1
+    ANY = 2
 
 
 class _Role(Enum):
@@ -197,7 +208,15 @@ def _redact_list(items: Sequence[object], depth: int) -> object:
     changed = False
     hidden_next = False
     before: object = None
+    environment: _Follows = _Follows.NOTHING
     for item in items:
+        if environment is not _Follows.NOTHING and isinstance(item, str) and _VARIABLE.match(item):
+            changed = True
+            redacted.append(_redact_variable(item, depth))
+            if environment is _Follows.ONE:
+                environment = _Follows.NOTHING
+            continue
+        environment = _environment_after(item)
         if isinstance(item, str) and item in _SIGNS:  # ["password", "=", "…"]
             redacted.append(item)
             hidden_next = isinstance(before, str) and is_sensitive_name(before)
@@ -209,6 +228,15 @@ def _redact_list(items: Sequence[object], depth: int) -> object:
         changed = changed or safe is not item
         redacted.append(safe)
     return redacted if changed else items
+
+
+def _environment_after(item: object) -> _Follows:
+    """What of a program's environment comes after an argument: `-e NAME=value`, `env NAME=value NAME=value program`."""
+    if not isinstance(item, str):
+        return _Follows.NOTHING
+    if item == "env" or item.endswith("/env"):
+        return _Follows.ANY
+    return _Follows.ONE if item == "-e" or (item.startswith("--") and is_environment_name(item)) else _Follows.NOTHING
 
 
 def _tells_of_the_next(item: str, length: int) -> bool:

@@ -12,9 +12,9 @@ MARKER = r"<redacted(?::[a-z0-9-]{1,40})?>|<[0-9]{1,6} env vars redacted>"
 """Pattern of our own marker and of those that the server writes (`<redacted:jwt>`): what it hid is told apart."""
 
 # The specification's two lists ("Data Truncation Rules"): patterns anywhere in a name, and whole words of a name.
-# `passphrase`, `creds`, `pass` and cookies are ours.
+# `passphrase`, `creds`, `pass`, cookies, and `passwd` anywhere, are ours.
 _PATTERNS = re.compile(
-    r"api[_\-. ]?key|secret|token|password|passphrase|credential|auth|session[_\-. ]?id"
+    r"api[_\-. ]?key|secret|token|password|passwd|passphrase|credential|auth|session[_\-. ]?id"
     r"|access[_\-. ]?key|signing|private[_\-. ]?key",
     re.IGNORECASE,
 )
@@ -28,7 +28,7 @@ _ENVIRONMENT_WORDS = frozenset(("env", "envs", "environ", "environment"))
 NAMING = ("name", "expression", "key", "evaluateName", "variable", "header")
 """Names of what says what a value beside it is."""
 
-NAMED = frozenset(("value", "result", "newValue", "data", "content"))
+NAMED = frozenset(("value", "val", "result", "newValue", "data", "content"))
 """Names of such a value: it is hidden where what stands beside it speaks of a secret."""
 
 _OWN_IDS = re.compile(r"(?<![A-Za-z0-9])sessionId(?![A-Za-z0-9])|\A(?:debug|mcp)\.session\.id\Z")

@@ -22,9 +22,9 @@ from otel_bridge.sessions.redaction_values import ONE_WORD_SCHEMES, literal_at, 
 _ESCAPE = re.compile(r"\A(?:[nrtbfv0]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4})")
 
 _COLOURS = re.compile(rf"(?:{COLOUR})*+")
-_CLOSED = rf"""(?:\\*+["'`])?+{_COLOURS.pattern}[\])]*+"""
+_CLOSED = rf"""(?:\\*+["'`])?+{_COLOURS.pattern}(?:\[\w*+\])?+[\])]*+"""
 _OPERATOR = re.compile(
-    rf"{_CLOSED}(?:\s*+(?:[!=]==?|[<>:]=|[-+*/|?&]{{1,2}}=|=[>~]|->|=|:(?!:))\s*+|\s++[<>]\s++|>(?=[^\s<>=]))"
+    rf"{_CLOSED}(?:\s*+(?:[!=]==?|[<>:]=|[-+*/|?&]{{1,2}}=|=[>~]|->|=|:(?!:)|%3[dD])\s*+|\s++[<>]\s++|>(?=[^\s<>=]))"
 )
 _BEFORE_LITERAL = re.compile(
     r"""(?:\\*+["'`][\])]*+\s*+,\s*+|[ \t]*+\(\s*+|\s++(?:(?:is|was|in|to|of|equals)\s++)?+)"""

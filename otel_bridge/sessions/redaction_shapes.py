@@ -22,7 +22,8 @@ _TOKENS = re.compile(
     rf"|(?:xox[abeprs]|xapp|glpat|pypi)-(?:[A-Za-z0-9_-]{{10,}}|(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]+{_CUT})"
     rf"|AIza(?:[A-Za-z0-9_-]{{20,}}|[A-Za-z0-9_-]+{_CUT})"
     rf"|[rs]k_(?:live|test)_(?:[A-Za-z0-9]{{8,}}|[A-Za-z0-9]+{_CUT})"
-    r"|npm_[A-Za-z0-9]{20,}"
+    r"|(?:npm|hf)_[A-Za-z0-9]{20,}"
+    r"|(?:dckr_pat|dop_v1|shp(?:at|ca|pa|ss))_[A-Za-z0-9_-]{20,}"
     r"|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]+"
     r"|ya29\.[A-Za-z0-9_-]{16,}"
     rf"|eyJ(?:[A-Za-z0-9_-]{{8,}}(?:\.[A-Za-z0-9_-]*)+|[A-Za-z0-9_-]{{17,}}|[A-Za-z0-9_-]+{_CUT})"
@@ -36,6 +37,28 @@ _URL_USER = re.compile(r"""(https?://)(?!git@|<)([^\s/?#@:"'`<>\\]++)@""", re.IG
 _BEARER = re.compile(
     rf"""(?:(?<![A-Za-z])|{_AFTER_COLOUR})(bearer\s++)({MARKER}|[^\s"'`,;()<>\[\]{{}}\\]+)""", re.IGNORECASE
 )
+_BASIC = re.compile(
+    rf"""(?:(?<![A-Za-z])|{_AFTER_COLOUR})(basic\s++)(?=[A-Za-z+/]*+[0-9=])[A-Za-z0-9+/]{{8,}}={{0,2}}(?![A-Za-z0-9+/=])""",
+    re.IGNORECASE,
+)
+_SIGNED_URL = re.compile(
+    r"""([?&](?:x-(?:amz|goog)-signature|sig)=|//hooks\.slack\.com/services/|//api\.telegram\.org/bot)"""
+    rf"""(?!{MARKER})[^\s"'`&<>\\]++""",
+    re.IGNORECASE,
+)
+"""URLs that let in whoever has them: signed ones, Slack's webhooks, Telegram's bots."""
+_USER_FLAG = re.compile(rf"""(\s(?:-u|--user)[= ]\s*+["']?[^\s:"'/]{{1,64}}:)(?!{MARKER})[^\s"'`]++""")
+"""The password of a user that `curl` and its like are given."""
+_SSHPASS = re.compile(rf"""(\bsshpass\s++-p\s*+)(?!{MARKER})[^\s"'`]++""")
+_AFTER_SIGN = (
+    ("basic", _BASIC),
+    ("sig", _SIGNED_URL),
+    ("slack.com/s", _SIGNED_URL),
+    ("telegram.org", _SIGNED_URL),
+    ("curl", _USER_FLAG),
+    ("sshpass", _SSHPASS),
+)
+"""What a text has in lower case where the pattern may find something: to look for that takes no time."""
 _MARKED = re.compile(MARKER)
 
 
@@ -45,15 +68,22 @@ def redact_keys(text: str) -> str:
 
 
 def redact_tokens(text: str) -> str:
-    """The text without tokens of known services: GitHub, GitLab, Slack, Google, Stripe, npm, PyPI, `sk-` keys, AWS
-    access key ids, JSON web tokens."""
+    """The text without tokens of known services: GitHub, GitLab, Slack, Google, Stripe, Shopify, npm, PyPI, Hugging
+    Face, Docker Hub, DigitalOcean, `sk-` keys, AWS access key ids, JSON web tokens."""
     return _TOKENS.sub(REDACTED, text)
 
 
 def redact_credentials(text: str) -> str:
-    """The text without the passwords in URLs' user info (of a web address all of it), and what follows `Bearer`."""
+    """The text without the passwords in URLs' user info (of a web address all of it), and what follows `Bearer`.
+
+    Nor has it the credentials after `Basic`, signatures in URLs, and passwords that commands are given by a flag.
+    """
     if "://" in text:
         text = _URL_USER.sub(rf"\1{REDACTED}@", _URL_PASSWORD.sub(_hide_url_password, text))
+    lowered = text.lower()
+    for sign, pattern in _AFTER_SIGN:
+        if sign in lowered:
+            text = pattern.sub(rf"\1{REDACTED}", text)
     return _BEARER.sub(_hide_bearer, text)
 
 
