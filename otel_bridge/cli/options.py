@@ -18,6 +18,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
+_YEAR_S = 31_536_000
+
 
 class Duration(click.ParamType[int]):
     """A duration such as `90s`, `15m` or `1h`, as milliseconds; a bare number is seconds."""
@@ -32,6 +34,21 @@ class Duration(click.ParamType[int]):
         if duration_ms <= 0:
             self.fail(f"{value!r} is no duration above zero; write it like 90s, 15m or 1h", param, ctx)
         return duration_ms
+
+
+class Seconds(click.ParamType[float]):
+    """A number of seconds above zero that a clock can wait for; a year at most, and neither `nan` nor `inf`."""
+
+    name = "seconds"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            seconds = float(str(value))
+        except ValueError:
+            seconds = 0.0
+        if not 0 < seconds <= _YEAR_S:  # nan is neither
+            self.fail(f"{value!r} is no number of seconds above zero, at most {_YEAR_S:,} (a year)", param, ctx)
+        return seconds
 
 
 def export_options(command: Command) -> Command:

@@ -12,12 +12,21 @@ from typing import Any
 
 import click
 
-from otel_bridge.cli.options import dap_option, export_options, export_settings, mapping_options, mapping_settings
+from otel_bridge.cli.options import (
+    Seconds,
+    dap_option,
+    export_options,
+    export_settings,
+    mapping_options,
+    mapping_settings,
+)
 from otel_bridge.export.bulletins import STILL_TRYING, Bulletin
 from otel_bridge.settings import Exporter
 
 SAY_TROUBLE_AFTER_S = 1.0
 _FEWEST_TO_COLLECT = 50_000
+STOPPED = 130
+"""The exit status of what Ctrl-C stopped, as shells have it."""
 PATIENCE_S = 30.0
 """How long a replay goes on trying when nothing gets through; a person waits for it."""
 
@@ -29,7 +38,7 @@ PATIENCE_S = 30.0
 @dap_option
 @click.option(
     "--patience",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Seconds(),
     default=PATIENCE_S,
     show_default=True,
     metavar="SECONDS",
@@ -77,7 +86,13 @@ def command(paths: tuple[str, ...], patience: float, dap_trace: tuple[Path, ...]
     replay = Replay(stage, delivery, transport.endpoint, patience)
     gc.freeze()
     with _progress() as progress:
-        outcome = replay.run(paths, int(time.time() * 1000), progress, dap_trace)
+        try:
+            outcome = replay.run(paths, int(time.time() * 1000), progress, dap_trace)
+        except KeyboardInterrupt:
+            delivered_spans = delivery.statistics().delivered_spans
+            announcer.flush(final=True)
+            announcer.once(f"stopped before the end; spans delivered: {delivered_spans:,}; {_again(paths)}")
+            sys.exit(STOPPED)
     # the console exporter's data has standard output for itself
     listing = sys.stderr if settings.exporter is Exporter.CONSOLE else sys.stdout
     print_listing(replay.tally, listing)

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 PATIENCE_S = 30.0
 """How long it goes on trying when nothing gets through; a person waits for it."""
 
+STOPPED = 130
+"""The exit status of what Ctrl-C stopped, as shells have it."""
+
 
 @click.command("resend")
 @state_dir_option
@@ -33,7 +36,7 @@ def command(state_dir: Path | None, **options: Any) -> None:
 
     What a backend refused is kept beside the state. It is sent once more, to the same backend or to another; what is
     taken now is removed, and what is refused again stays, with the reason. A bridge may run meanwhile. With --exporter
-    console the spans are only shown. Exit status: 0 all delivered, 1 not.
+    console the spans are only shown. Exit status: 0 all delivered, 1 not, 130 stopped by Ctrl-C.
 
     \b
     Examples:
@@ -72,22 +75,27 @@ def command(state_dir: Path | None, **options: Any) -> None:
     if transport.proxy:
         _say(f"exports go through the proxy {transport.proxy}")
     resending = Resending(transport)
+    is_stopped = False
     try:
         resending.run(contents.letters)
+    except KeyboardInterrupt:
+        is_stopped = True
     finally:  # also when it is stopped: what was taken is not sent a third time
         transport.close()
         if resending.delivered and settings.exporter is not Exporter.CONSOLE:
             dead_letters.remove(resending.delivered)
     if settings.exporter is Exporter.CONSOLE:
-        _say(f"{_spans(resending.delivered_spans)} shown, and kept")
-        return
+        _say(f"{'stopped: ' if is_stopped else ''}{_spans(resending.delivered_spans)} shown, and kept")
+        sys.exit(STOPPED if is_stopped else 0)
     for reason, count in resending.refused.items():
         _say(f"{transport.endpoint} refused {_spans(count)} again: {reason}")
     if resending.trouble:
         _say(f"{transport.endpoint}: {resending.trouble}")
     left_spans = sum(letter.refused_count for letter in contents.letters) - resending.delivered_spans
     kept = f"; {_spans(left_spans)} kept for the next time" if left_spans else ""
-    click.echo(f"{_spans(resending.delivered_spans)} delivered{kept}")
+    click.echo(f"{'stopped: ' if is_stopped else ''}{_spans(resending.delivered_spans)} delivered{kept}")
+    if is_stopped:
+        sys.exit(STOPPED)
     if left_spans:
         sys.exit(1)
 

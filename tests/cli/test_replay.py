@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import gzip
 import json
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from otel_bridge.cli.main import cli
-from otel_bridge.testing import CannedReply, Receiver
+from otel_bridge.testing import CannedReply, Receiver, Request
 from tests.cli.running import NEUTRAL
 from tests.real.ports import reserve_port
 from tests.recordings import Recording
@@ -160,6 +162,39 @@ def test_an_unknown_value_is_a_usage_error(log: Path) -> None:
     """Exit status 2, as of any wrong use."""
     assert run("replay", log, "--capture", "everything").exit_code == 2
     assert run("replay", log, "--idle-timeout", "soon").exit_code == 2
+
+
+@pytest.mark.parametrize("patience", ["nan", "inf", "-inf", "1e308", "0", "-1", "soon", "31536001"])
+def test_a_patience_that_no_clock_can_have_is_a_usage_error(patience: str, log: Path) -> None:
+    """It would never end, or end at once; the message says what can be given."""
+    result = run("replay", log, "--exporter", "console", f"--patience={patience}")
+
+    assert result.exit_code == 2
+    assert f"'{patience}' is no number of seconds above zero, at most 31,536,000 (a year)" in result.stderr
+
+
+def test_a_replay_that_is_stopped_says_what_it_did(log: Path) -> None:
+    """Ctrl-C: how much was delivered, that the rest was not, and what to do; exit status 130."""
+    command = [sys.executable, "-m", "otel_bridge", "replay", str(log), "--endpoint"]
+    is_asked, may_answer = threading.Event(), threading.Event()
+
+    def reply(request: Request) -> CannedReply:
+        is_asked.set()
+        may_answer.wait(30)
+        return CannedReply(401)
+
+    with (
+        Receiver(reply) as receiver,
+        subprocess.Popen([*command, receiver.endpoint], stderr=subprocess.PIPE, text=True, env=NEUTRAL) as process,
+    ):
+        assert is_asked.wait(30)
+        process.send_signal(signal.SIGINT)
+        may_answer.set()
+        err = process.communicate(timeout=60)[1]
+
+    assert process.returncode == 130
+    assert "otel-bridge: stopped before the end; spans delivered: 0; the files are as they were: run it again" in err
+    assert "Traceback" not in err
 
 
 def test_a_log_that_begins_in_the_middle_is_said(log: Path) -> None:

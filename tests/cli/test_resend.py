@@ -293,7 +293,7 @@ def test_halves_of_several_resources_hold_every_span_once() -> None:
 
 
 def test_stopped_resend_keeps_what_it_did_not_send(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C in the middle: what was taken before is removed, the rest is kept."""
+    """Ctrl-C in the middle: what was taken before is removed, the rest is kept, both are said; exit status 130."""
     dead_letters = bury(tmp_path, [1], [2])
 
     class Interrupted(Backend):
@@ -305,5 +305,5 @@ def test_stopped_resend_keeps_what_it_did_not_send(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("otel_bridge.export.transport.open_transport", lambda settings: Interrupted(HttpReply(200)))
     result = CliRunner().invoke(command, ["--state-dir", str(tmp_path)])
 
-    assert result.exit_code == 1
+    assert (result.exit_code, result.output) == (130, "stopped: 1 span delivered; 1 span kept for the next time\n")
     assert left(dead_letters) == [["span 2"]]
