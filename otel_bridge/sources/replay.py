@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -46,6 +47,8 @@ def open_log(path: str, files: Files | None = None) -> Handle:
     except NotRegularError:
         raise SourceError(f"not a regular file: {path}", "a pipe can be read as `-`") from None
     except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise SourceError(f"{path} is a loop of symbolic links", "name the file that it should lead to") from None
         raise SourceError(f"cannot read {path}: {reason(error)}", "check its permissions") from None
 
 

@@ -107,6 +107,17 @@ def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
     assert str(run("show", "").exception) == "a path is empty; name a log, or a folder of logs"
 
 
+def test_a_loop_of_links_is_named(tmp_path: Path) -> None:
+    """Nothing is wrong with its permissions."""
+    loop = tmp_path / "loop.log"
+    loop.symlink_to(loop)
+
+    for command in ("replay", "show"):
+        assert str(run(command, loop).exception) == (
+            f"{loop} is a loop of symbolic links; name the file that it should lead to"
+        )
+
+
 def test_a_backend_that_is_away_fails_with_the_reason(log: Path) -> None:
     """After as much patience as the caller has; the log is still there, and the same command can be run again."""
     endpoint = f"http://127.0.0.1:{reserve_port()}"
@@ -195,6 +206,16 @@ def test_a_replay_that_is_stopped_says_what_it_did(log: Path) -> None:
     assert process.returncode == 130
     assert "otel-bridge: stopped before the end; spans delivered: 0; the files are as they were: run it again" in err
     assert "Traceback" not in err
+
+
+def test_lines_that_are_no_entries_are_named_and_leave_the_status(log: Path) -> None:
+    """All that can be delivered was: no second run could do more. The first is named, the others are counted."""
+    log.write_bytes(b'"message":"tool:call"\n' * 12 + log.read_bytes())
+    result = run("replay", log, "--exporter", "console")
+
+    assert result.exit_code == 0
+    assert f"{log}: skipped the line at byte 0: not JSON\n" in result.stderr
+    assert "not JSON (the last of 11 more like this)" in result.stderr
 
 
 def test_a_log_that_begins_in_the_middle_is_said(log: Path) -> None:
