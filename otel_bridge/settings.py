@@ -26,6 +26,8 @@ TRACES_PATH = "/v1/traces"
 DEFAULT_SERVICE_NAME = "mcp-debugger"
 DEFAULT_TIMEOUT_S = 10.0
 MAX_PLAUSIBLE_TIMEOUT_S = 600.0
+MIN_TIMEOUT_S, MAX_TIMEOUT_S = 0.001, 1_000_000.0
+"""What every clock on the way can hold: sockets, timers and gRPC's deadlines end at different places."""
 
 
 class Exporter(StrEnum):
@@ -260,8 +262,13 @@ def resolve_timeout_s(environ: Environment) -> tuple[float, list[str]]:
         timeout_s = float(value)
     except ValueError:
         timeout_s = math.nan
-    if not 0 < timeout_s < math.inf:
+    if math.isnan(timeout_s):
         raise SettingError(f"{source}: `{clipped(value)}` is no time", "give seconds, as in 10")
+    if not MIN_TIMEOUT_S <= timeout_s <= MAX_TIMEOUT_S:
+        raise SettingError(
+            f"{source}: `{clipped(value)}` is no time from {MIN_TIMEOUT_S:g} to {MAX_TIMEOUT_S:,.0f} seconds",
+            "give seconds, as in 10",
+        )
     if timeout_s <= MAX_PLAUSIBLE_TIMEOUT_S:
         return timeout_s, []
     return timeout_s, [
@@ -287,13 +294,8 @@ def resolve_tls(environ: Environment) -> Tls:
     files: list[str] = []
     for name in ("CERTIFICATE", "CLIENT_KEY", "CLIENT_CERTIFICATE"):
         path, source = _variable(name, environ)
-        # A folder of certificates is possible over HTTP; a pipe would be empty at the second reading.
-        if path and not (Path(path).is_file() or Path(path).is_dir()):
-            raise SettingError(f"{source}: no file at {clipped(path)}", "check the path")
-        if path and not os.access(path, os.R_OK):
-            raise SettingError(
-                f"{source}: no permission to read {clipped(path)}", "change its mode, or name another file"
-            )
+        if path:
+            _check_readable(path, source)
         files.append(path)
     tls = Tls(*files)
     if tls.client_key and not tls.client_certificate:
@@ -301,6 +303,18 @@ def resolve_tls(environ: Environment) -> Tls:
             "OTEL_EXPORTER_OTLP_CLIENT_KEY is set without OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "set both or none"
         )
     return tls
+
+
+def _check_readable(path: str, source: str) -> None:
+    try:
+        # A folder of certificates is possible over HTTP; a pipe would be empty at the second reading.
+        is_there = Path(path).is_file() or Path(path).is_dir()
+    except (OSError, ValueError):  # longer than a path can be
+        is_there = False
+    if not is_there:
+        raise SettingError(f"{source}: no file at {clipped(path)}", "check the path")
+    if not os.access(path, os.R_OK):
+        raise SettingError(f"{source}: no permission to read {clipped(path)}", "change its mode, or name another file")
 
 
 def resolve_resource(service_name: str | None, environ: Environment) -> tuple[Resource, list[str]]:

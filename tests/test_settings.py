@@ -370,9 +370,13 @@ def test_ports_that_speak_the_other_protocol(environ: dict[str, str], flags: dic
         ({f"{ALL}HEADERS": "a=%0As3cret"}, {}, ""),
         ({f"{ALL}HEADERS": "a=s3%0Acret"}, {}, f"{ALL}HEADERS: item 1 has a character that a header cannot hold"),
         ({f"{ALL}TIMEOUT": "10s"}, {}, f"{ALL}TIMEOUT: `10s` is no time; give seconds, as in 10"),
-        ({f"{ALL}TIMEOUT": "0"}, {}, f"{ALL}TIMEOUT: `0` is no time"),
+        ({f"{ALL}TIMEOUT": "0"}, {}, f"{ALL}TIMEOUT: `0` is no time from 0.001 to 1,000,000 seconds; give"),
         ({f"{ALL}TIMEOUT": "nan"}, {}, f"{ALL}TIMEOUT: `nan` is no time"),
-        ({f"{ALL}TIMEOUT": "inf"}, {}, f"{ALL}TIMEOUT: `inf` is no time"),
+        ({f"{ALL}TIMEOUT": "inf"}, {}, f"{ALL}TIMEOUT: `inf` is no time from"),
+        *(
+            ({f"{ALL}TIMEOUT": value}, {}, f"{ALL}TIMEOUT: `{value}` is no time from 0.001 to 1,000,000 seconds")
+            for value in ("1e10", "1e300", "1e-300", "-1")
+        ),
         ({f"{ALL}COMPRESSION": "zstd"}, {}, f"{ALL}COMPRESSION: `zstd` is not known; use gzip or none"),
         (
             {f"{ALL}COMPRESSION": "deflate"},
@@ -401,6 +405,18 @@ def test_bad_values(environ: dict[str, str], flags: dict[str, object], message: 
 
 
 HUGE = "x" * 100_000
+FILES = ("CERTIFICATE", "CLIENT_KEY", "CLIENT_CERTIFICATE")
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("size", [5_000, 100_000])
+def test_path_that_is_longer_than_any(name: str, size: int) -> None:
+    """A path that the system does not even look at is no file, in one line that can be read."""
+    with pytest.raises(SettingError) as error:
+        resolve_tls({f"{ALL}{name}": "/" + "x" * size})
+
+    assert str(error.value).startswith(f"{ALL}{name}: no file at /xxx")
+    assert len(str(error.value)) < 300
 
 
 @pytest.mark.parametrize(

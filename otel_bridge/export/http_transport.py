@@ -21,16 +21,19 @@ from urllib.parse import urljoin, urlsplit
 
 import requests
 import urllib3.exceptions
-from opentelemetry.exporter.otlp.proto.http import Compression
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from requests import exceptions
 
 from otel_bridge.export.deadline import Deadline, WatchedAdapter
 from otel_bridge.export.proxy import is_loopback, proxy_in_use, proxy_urls
 from otel_bridge.export.reply import MAX_REPLY_BYTES, HttpReply, NoReply, NotSent, Reply
+from otel_bridge.export.sdk_variables import unusable_put_aside
 from otel_bridge.export.secrets import Secrets
 from otel_bridge.settings import ExportSettings
 from otel_bridge.urls import without_user_info
+
+with unusable_put_aside():
+    from opentelemetry.exporter.otlp.proto.http import Compression
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
 # Each class of `requests.exceptions` is in one of the two (a test holds this): what may pass by itself ...
 TRANSIENT_ERRORS: tuple[type[Exception], ...] = (
@@ -72,13 +75,14 @@ class HttpTransport:
         self.endpoint = without_user_info(settings.endpoint)
         self.proxy = proxy_in_use(settings.endpoint)
         self._session = _Session(settings)
-        self._exporter = OTLPSpanExporter(
-            endpoint=settings.endpoint,
-            headers=dict(settings.headers),
-            timeout=settings.timeout_s,
-            compression=Compression(settings.compression.value),
-            session=self._session,
-        )
+        with unusable_put_aside():
+            self._exporter = OTLPSpanExporter(
+                endpoint=settings.endpoint,
+                headers=dict(settings.headers),
+                timeout=settings.timeout_s,
+                compression=Compression(settings.compression.value),
+                session=self._session,
+            )
 
     def send(self, body: bytes) -> Reply:
         """POST `body`, packed as the settings ask, and wait for the answer. Raises nothing that a network can cause."""
