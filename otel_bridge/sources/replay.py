@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from otel_bridge.errors import SourceError
 from otel_bridge.sources.chain import rotation_age
 from otel_bridge.sources.files import FileKey, Files, Handle, LocalFiles, NotRegularError, is_file, is_folder, reason
+from otel_bridge.sources.foreign import LOOK_BYTES, foreign_form
 from otel_bridge.sources.names import is_log, join, rotations, split
 from otel_bridge.sources.packed import GZIP_MAGIC, DamagedGzipError, PackedHandle
 from otel_bridge.sources.succession import Glimpse, continues, glimpse
@@ -33,15 +35,20 @@ class _Member:
 def open_log(path: str, files: Files | None = None) -> Handle:
     """Open a finished log, unpacking `.gz` on the way (known by its first bytes, not by its name).
 
-    Raises SourceError, naming the path, when it is missing, not a regular file, or not readable.
+    Raises SourceError, naming the path, when it is missing, not a regular file, not readable, or an archive.
     """
     try:
         handle = (LocalFiles() if files is None else files).open(path)
         try:
-            return PackedHandle(handle) if handle.pread(2, 0) == GZIP_MAGIC else handle
-        except OSError:
+            is_packed = handle.pread(2, 0) == GZIP_MAGIC
+            log = PackedHandle(handle) if is_packed else handle
+            with contextlib.suppress(DamagedGzipError):  # whoever reads it is told
+                if form := foreign_form(path, log.pread(LOOK_BYTES, 0), is_packed=is_packed):
+                    raise SourceError(f"{path} is {form[0]}", form[1])
+        except (OSError, SourceError):
             handle.close()
             raise
+        return log
     except FileNotFoundError:
         raise SourceError(f"no such file: {path}", "check the path") from None
     except NotRegularError:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import io
 import json
+import lzma
 import signal
 import subprocess
 import sys
+import tarfile
 import threading
+import zipfile
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from click.testing import CliRunner, Result
@@ -105,6 +111,40 @@ def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "no such file" in str(result.exception)
     assert str(run("show", "").exception) == "a path is empty; name a log, or a folder of logs"
+
+
+def packed_by_tar(content: bytes, mode: Literal["w", "w:gz"]) -> bytes:
+    """A tar archive with a log in it."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode=mode) as archive:
+        member = tarfile.TarInfo("server.log")
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize("command", ["replay", "show"])
+def test_a_log_in_a_form_that_is_not_read_is_named(command: str, log: Path) -> None:
+    """By its first bytes, whatever its name is, with the command that helps; exit status 1."""
+    content = log.read_bytes()
+    zipped = io.BytesIO()
+    with zipfile.ZipFile(zipped, "w") as archive:
+        archive.writestr("server.log", content)
+    for data, said in (
+        (packed_by_tar(content, "w"), f"a tar archive; unpack it (tar -xf {log})"),
+        (packed_by_tar(content, "w:gz"), f"a tar archive; unpack it (tar -xzf {log})"),
+        (zipped.getvalue(), f"a zip archive; unpack it (unzip {log})"),
+        (bz2.compress(content), f"packed with bzip2; pipe it in: bzip2 -dc {log} | otel-bridge replay -"),
+        (lzma.compress(content), f"packed with xz; pipe it in: xz -dc {log}"),
+        (b"\x28\xb5\x2f\xfd...", f"packed with zstd; pipe it in: zstd -dc {log}"),
+        (content.decode().encode("utf-16"), f"UTF-16 text; pipe it in: iconv -f UTF-16 -t UTF-8 {log}"),
+    ):
+        log.write_bytes(data)
+        result = run(command, log, *(["--exporter", "console"] if command == "replay" else []))
+
+        assert result.exit_code == 1
+        assert f"otel-bridge: {log} is {said}" in result.stderr
+        assert "no structured entry" not in result.stderr
 
 
 def test_a_loop_of_links_is_named(tmp_path: Path) -> None:
