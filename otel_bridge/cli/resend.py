@@ -141,7 +141,7 @@ class Resending:
                 case Delivered():
                     continue
                 case PartlyRefused(count, message):
-                    self.refused[message or "no reason given"] += count
+                    self.refused[message or "no reason given"] += min(count, span_count(part))
                 case TooLarge(reason, code) | Refused(reason, code):
                     if smaller := halves(part):
                         parts += smaller
@@ -173,12 +173,19 @@ class Resending:
             self.wait(wait_s)
 
 
+def span_count(body: bytes) -> int:
+    """How many spans an `ExportTraceServiceRequest` holds: no backend can refuse more of it."""
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+    whole = ExportTraceServiceRequest.FromString(body)
+    return sum(len(scope.spans) for resource in whole.resource_spans for scope in resource.scope_spans)
+
+
 def halves(body: bytes) -> list[bytes]:
     """An `ExportTraceServiceRequest` as two, each with half of the spans; empty when it has only one."""
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-    whole = ExportTraceServiceRequest.FromString(body)
-    count = sum(len(scope.spans) for resource in whole.resource_spans for scope in resource.scope_spans)
+    count = span_count(body)
     if count < 2:
         return []
     parts = []

@@ -26,7 +26,7 @@ from otel_bridge.export.outcome import Outcome as Outcome
 from otel_bridge.export.outcome import Statistics as Statistics
 from otel_bridge.export.retry import Backoff, RetryPolicy
 from otel_bridge.export.transport import Transport
-from otel_bridge.export.verdict import Delivered, Misconfigured, TooLarge, TryLater, Verdict, judge
+from otel_bridge.export.verdict import Delivered, Misconfigured, TooLarge, TryLater, Verdict, is_silence, judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,7 @@ class Delivery:
         self._settled_spans = 0  # of the oldest batch in the air
         self._needs_action = False
         self._last_error = ""
+        self._was_answered = False
         self._deadline_s: float | None = None  # set by close
         self._is_over = False
         self._failure: BaseException | None = None
@@ -151,7 +152,8 @@ class Delivery:
                 lost_spans=self._lost_spans,
                 left_spans=self._waiting_spans(),
                 left_batches=left_batches,
-                reason=(self._bulletins.trouble or "no answer before the deadline") if left_batches else "",
+                reason=(self._bulletins.trouble or self._why_unfinished()) if left_batches else "",
+                was_answered=self._was_answered and left_batches > 0,
             )
 
     # What follows runs in the delivery's thread.
@@ -186,7 +188,9 @@ class Delivery:
         """Bring one batch to its end; False if it has to be left for the next start."""
         sending = Sending(flying.batch.spans, self._limits)
         while part := sending.part:
-            verdict = judge(self._transport.send(self._request.encode(part)))
+            reply = self._transport.send(self._request.encode(part))
+            self._was_answered = not is_silence(reply)
+            verdict = judge(reply)
             trouble = self._settle(sending, verdict)
             if trouble is not None and not self._wait_to_retry(trouble):
                 return False
@@ -282,6 +286,9 @@ class Delivery:
             self._on_bulletin(bulletin)
 
     # What follows needs the lock.
+
+    def _why_unfinished(self) -> str:
+        return "the time was up before all was answered" if self._was_answered else "no answer before the deadline"
 
     def _waiting_spans(self) -> int:
         return sum(len(flying.batch.spans) for flying in self._in_the_air) - self._settled_spans

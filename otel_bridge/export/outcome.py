@@ -29,7 +29,8 @@ class Statistics:
 class Outcome:
     """What came of all batches, at the end. `left_spans` and `left_batches` have no verdict: they are to be read again.
 
-    `reason` says why some are left.
+    `reason` says why some are left; `was_answered` that the backend said something last, or that a setting kept it from
+    being asked: starting one does not help then.
     """
 
     delivered_spans: int
@@ -38,3 +39,4 @@ class Outcome:
     left_spans: int
     left_batches: int
     reason: str = ""
+    was_answered: bool = False

@@ -133,6 +133,13 @@ def judge(reply: Reply) -> Verdict:
             assert_never(reply)
 
 
+def is_silence(reply: Reply) -> bool:
+    """Whether nobody answered: a backend has to be started, or to be looked for elsewhere."""
+    return isinstance(reply, NoReply) or (
+        isinstance(reply, GrpcReply) and reply.code in ("UNAVAILABLE", "DEADLINE_EXCEEDED")
+    )
+
+
 def _said(reply: Reply, text: str) -> str:
     # Masked first: a secret that is cut, or whose signs are escaped, would not be found any more.
     return printable(reply.secrets.masked(text))

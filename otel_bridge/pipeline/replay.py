@@ -63,7 +63,8 @@ class Replay:
         for path in self._empty:
             yield f"{path}: no structured entry in it; is it mcp-debugger's own log, at level info or debug?"
         if outcome.left_spans:
-            yield f"{outcome.left_spans} spans were not delivered to {self._endpoint}: {outcome.reason}; {NEXT_STEP}"
+            next_step = "" if outcome.was_answered else f"; {NEXT_STEP}"
+            yield f"{outcome.left_spans} spans were not delivered to {self._endpoint}: {outcome.reason}{next_step}"
         if outcome.refused_spans:
             yield f"{outcome.refused_spans} spans were refused by the backend"
 

@@ -182,6 +182,24 @@ def test_trouble_is_said_with_the_end_of_the_patience(log: Path) -> None:
             assert "still trying" not in result.stderr
 
 
+def test_next_step_fits_the_reason(log: Path) -> None:
+    """Who was answered is not told to start a backend, nor that there was no answer when the time was up."""
+    pause = threading.Event()
+
+    def refuse_slowly(_: Request) -> CannedReply:
+        pause.wait(0.1)
+        return CannedReply(400)
+
+    with Receiver([CannedReply(401)] * 50) as receiver:
+        refused = run("replay", log, "--endpoint", receiver.endpoint).stderr
+    with Receiver(refuse_slowly) as receiver:
+        slow = run("replay", log, "--endpoint", receiver.endpoint, "--patience", "0.2").stderr
+
+    assert "HTTP 401; check --header and OTEL_EXPORTER_OTLP_HEADERS\n" in refused
+    assert "the time was up before all was answered\n" in slow
+    assert "start a backend" not in refused + slow
+
+
 def test_what_was_piped_in_is_to_be_piped_in_again(log: Path) -> None:
     """Standard input is no file that could be read again."""
     command = [sys.executable, "-m", "otel_bridge", "replay", "-", "--patience", "0.5", "--endpoint"]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
-from otel_bridge.export.reply import GrpcReply, HttpReply, NoReply, NotSent
+from otel_bridge.export.reply import GrpcReply, HttpReply, NoReply, NotSent, Reply
 from otel_bridge.export.verdict import (
     MAX_WAIT_S,
     Delivered,
@@ -18,6 +18,7 @@ from otel_bridge.export.verdict import (
     Refused,
     TooLarge,
     TryLater,
+    is_silence,
     judge,
     printable,
     retry_after_s,
@@ -258,3 +259,11 @@ def test_printable(text: str) -> None:
 
     assert line.isprintable()
     assert len(line) <= 200
+
+
+def test_silence() -> None:
+    """Only where nobody answered does it help to start a backend."""
+    silent: list[Reply] = [NoReply("x"), GrpcReply("UNAVAILABLE"), GrpcReply("DEADLINE_EXCEEDED")]
+    answered: list[Reply] = [HttpReply(401), HttpReply(503), GrpcReply("UNAUTHENTICATED"), NotSent("no SOCKS support")]
+
+    assert [is_silence(reply) for reply in (*silent, *answered)] == [True] * 3 + [False] * 4
