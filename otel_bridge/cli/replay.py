@@ -103,6 +103,8 @@ def command(paths: tuple[str, ...], patience: float, dap_trace: tuple[Path, ...]
             f"sessions that began before these files do: {joined}; their roots differ from those of the whole log,"
             " and would show twice if it were replayed as well"
         )
+    for copy in replay.copies:
+        announcer.once(copy)
     problems = list(replay.problems(outcome))
     for problem in problems:
         announcer.once(problem)

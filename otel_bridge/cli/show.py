@@ -50,7 +50,7 @@ def command(
     unreadable: list[SourceError] = []
     now_ms = int(time.time() * 1000)
     told = (lambda *_: None), empty.append, unreadable.append
-    for spans in mapped(paths, stage, now_ms, *told, dap_traces=dap_trace):
+    for spans in mapped(paths, stage, now_ms, *told, dap_traces=dap_trace, copy=announcer.once):
         for span in spans:
             traces.setdefault(span.trace_id, []).append(span)
     announcer.flush(final=True)

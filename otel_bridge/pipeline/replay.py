@@ -36,6 +36,7 @@ class Replay:
     def __init__(self, stage: MappingStage, delivery: Delivery, endpoint: str, patience_s: float) -> None:
         self._endpoint = endpoint
         self.tally = Tally()
+        self.copies: list[str] = []
         self._stage = stage
         self._delivery = delivery
         self._patience_s = patience_s
@@ -47,7 +48,9 @@ class Replay:
         """Exports all that can be read. Raises SourceError for a path that is not there, before anything is sent."""
         told = self._empty.append, self._unreadable.append
         try:
-            for spans in mapped(paths, self._stage, now_ms, progress, *told, dap_traces=dap_traces):
+            for spans in mapped(
+                paths, self._stage, now_ms, progress, *told, dap_traces=dap_traces, copy=self.copies.append
+            ):
                 self._submit(spans)
             self._wait(self._delivery.wait_until_done)
         except UndeliveredError:
@@ -96,16 +99,18 @@ def mapped(
     empty: Callable[[str], None],
     unreadable: Callable[[SourceError], None] = refuse,
     dap_traces: Sequence[Path] = (),
+    copy: Callable[[str], None] = lambda text: None,
 ) -> Iterator[list[Span]]:
     """The spans of all files, in portions; the files of one rotation chain are one log, oldest first.
 
     `now_ms` is what time it is at the end of the input: what may still live then is given as a snapshot. `-` is the
     standard input. `empty` is told of each log without a structured entry, `unreadable` of each file that cannot be
-    read, or not to its end: the others are. DAP traces are looked for beside each log and among `dap_traces` (files and
-    folders). Raises SourceError for a path that is not there.
+    read, or not to its end: the others are; `copy` in a line of each that holds what another does. DAP traces are
+    looked for beside each log and among `dap_traces` (files and folders). Raises SourceError for a path that is not
+    there.
     """
     wanted = list(dict.fromkeys(paths))
-    for chain in order_files([path for path in wanted if path != STDIN], unreadable):
+    for chain in order_files([path for path in wanted if path != STDIN], unreadable, copy):
         before = stage.entries
         for path in chain.files:
             size_bytes = 0 if path.endswith(".gz") else Path(path).stat().st_size

@@ -84,15 +84,21 @@ def refuse(error: SourceError) -> None:
     raise error
 
 
-def order_files(paths: Iterable[str], unreadable: Callable[[SourceError], None] = refuse) -> list[FileChain]:
+def order_files(
+    paths: Iterable[str],
+    unreadable: Callable[[SourceError], None] = refuse,
+    copy: Callable[[str], None] | None = None,
+) -> list[FileChain]:
     """Put finished files together into logs, each oldest first, in the order in which the logs began.
 
     A folder stands for the logs in it. A file given twice, also by another name, counts once. Names say which files may
     be parts of one log, the times and sessions inside decide: `debug-mcp-server-1231.log` may be process 1231's log or
-    the first rotation of process 123's. Raises SourceError for a path that is not there; `unreadable` is told of a
-    file that is there and left out, because nothing of it can be read.
+    the first rotation of process 123's. Raises SourceError for a path that is not there; `unreadable` is told of a file
+    that is there and left out, because nothing of it can be read, `copy` in a line of one that is left out because it
+    holds what another one does, packed or not: the same size, and the same first and last 64 kB, with times in them.
+    Without `copy` none is left out.
     """
-    members = _members(paths, unreadable)
+    members = _members(paths, unreadable, copy)
     logs: dict[str, list[_Member]] = {}
     # A log whose newest file was not given stands under the name of the newest that was.
     stands_for: dict[str, str] = {}
@@ -112,8 +118,11 @@ def order_files(paths: Iterable[str], unreadable: Callable[[SourceError], None] 
     return [chain for _, chain in sorted(chains, key=lambda found: (found[0], found[1].name))]
 
 
-def _members(paths: Iterable[str], unreadable: Callable[[SourceError], None]) -> list[_Member]:
+def _members(
+    paths: Iterable[str], unreadable: Callable[[SourceError], None], copy: Callable[[str], None] | None
+) -> list[_Member]:
     seen: set[FileKey] = set()
+    originals: dict[tuple[int, str], str] = {}
     members = []
     for path in _expanded(paths):
         try:
@@ -128,7 +137,13 @@ def _members(paths: Iterable[str], unreadable: Callable[[SourceError], None]) ->
             if key in seen:
                 continue
             seen.add(key)
-            members.append(_Member(path, glimpse(handle)))
+            member = _Member(path, glimpse(handle))
+            content = member.seen.size_bytes, member.seen.content_hash
+            original = path if member.seen.first_ms is None else originals.setdefault(content, path)
+            if copy is not None and original != path:
+                copy(f"{path} holds the same as {original} (size and both ends): it is read once")
+                continue
+            members.append(member)
         except DamagedGzipError as error:
             unreadable(SourceError(f"{path} is damaged ({error})"))
         except OSError as error:

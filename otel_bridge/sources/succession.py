@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,6 +29,8 @@ class Glimpse:
     sessions: frozenset[bytes]
     size_bytes: int
     modified_ms: int
+    content_hash: str
+    """Of both ends: files of the same size with the same ends are taken for copies of one."""
 
 
 def times_ms(data: bytes) -> list[int]:
@@ -61,6 +64,7 @@ def glimpse(handle: Handle) -> Glimpse:
         sessions=frozenset(_SESSION.findall(head)) | frozenset(_SESSION.findall(tail)),
         size_bytes=found.size_bytes,
         modified_ms=found.modified_ns // 1_000_000,
+        content_hash=hashlib.sha256(head + tail).hexdigest(),
     )
 
 

@@ -113,6 +113,17 @@ def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
     assert str(run("show", "").exception) == "a path is empty; name a log, or a folder of logs"
 
 
+def test_a_log_and_its_packed_copy_count_once(log: Path) -> None:
+    """The calls of a session are those it has; which file was left out is said, and nothing failed."""
+    alone = run("replay", log, "--exporter", "console")
+    packed = log.parent / "kept.log.gz"
+    packed.write_bytes(gzip.compress(log.read_bytes()))
+    both = run("replay", log, packed, "--exporter", "console")
+
+    assert (both.exit_code, both.stdout) == (0, alone.stdout)
+    assert f"otel-bridge: {packed} holds the same as {log} (size and both ends): it is read once\n" in both.stderr
+
+
 def packed_by_tar(content: bytes, mode: Literal["w", "w:gz"]) -> bytes:
     """A tar archive with a log in it."""
     packed = io.BytesIO()
