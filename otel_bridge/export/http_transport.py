@@ -174,6 +174,8 @@ class _Session(requests.Session):
         )
 
     def _from_error(self, error: exceptions.RequestException) -> Reply:
+        if isinstance(error, exceptions.InvalidSchema) and "SOCKS" in str(error):
+            return NotSent("a SOCKS proxy needs the package PySocks; install it, or name an http:// proxy")
         if isinstance(error, SETTING_ERRORS):
             return NotSent(str(error).replace(self._endpoint, without_user_info(self._endpoint)))
         if isinstance(error, exceptions.ConnectTimeout):

@@ -435,6 +435,15 @@ def test_proxy_setting_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
         send(settings("http://backend.invalid:4318"))
 
 
+def test_socks_proxy_without_its_package() -> None:
+    """What keeps from using a SOCKS proxy is said with what to do."""
+    transport = HttpTransport(settings("http://127.0.0.1:1"))
+    reply = transport._session._from_error(exceptions.InvalidSchema("Missing dependencies for SOCKS support."))
+    transport.close()
+
+    assert reply == NotSent("a SOCKS proxy needs the package PySocks; install it, or name an http:// proxy")
+
+
 def test_every_exception_of_requests_is_mapped() -> None:
     """A class that requests gains fails here, until somebody decides what it means."""
     known = {
