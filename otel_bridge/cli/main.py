@@ -74,10 +74,12 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """Runs the command. Exit status: 0 all delivered, 1 something was not (or could not be written), 2 usage."""
+    from otel_bridge.cli.imports import leave_out_character_detection
     from otel_bridge.cli.streams import guard_streams
     from otel_bridge.errors import BridgeError
 
     guard_streams()
+    leave_out_character_detection()
     try:
         try:
             cli(standalone_mode=True)

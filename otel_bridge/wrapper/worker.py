@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from otel_bridge.cli.imports import leave_out_character_detection
 from otel_bridge.cli.options import export_settings, mapping_settings
 from otel_bridge.errors import BridgeError, StateError
 from otel_bridge.export.resource import Resource
@@ -141,4 +142,5 @@ def _named(resource: Resource, server_name: str) -> Resource:
 
 
 if __name__ == "__main__":
+    leave_out_character_detection()
     os._exit(main())  # whoever does not read our stderr must not hold up the end
