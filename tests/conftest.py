@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from functools import cache
 
 import pytest
@@ -9,6 +10,9 @@ import pytest
 from tests.real.parts.build import PARTS, Right, in_ci
 
 _left_out = pytest.StashKey[list[str]]()
+
+# A shell that runs the tests in the background has Ctrl-C ignored, in the processes that tests start and stop too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def missing_parts(item: pytest.Item) -> list[str]:

@@ -272,9 +272,9 @@ def test_a_replay_that_is_stopped_says_what_it_did(log: Path) -> None:
         may_answer.set()
         err = process.communicate(timeout=60)[1]
 
-    assert process.returncode == 130
     assert "otel-bridge: stopped before the end; spans delivered: 0; the files are as they were: run it again" in err
     assert "Traceback" not in err
+    assert process.returncode == 130
 
 
 def test_lines_that_are_no_entries_are_named_and_leave_the_status(log: Path) -> None:
