@@ -5,16 +5,16 @@
 #       otel-bridge tail /app/logs --endpoint http://collector:4318
 FROM python:3.13 AS build
 # The core is compiled, for which the image that is not slim has a compiler.
-ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 HATCH_BUILD_HOOK_ENABLE_CUSTOM=true
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 WORKDIR /src
 COPY requirements/ requirements/
 RUN python -m venv /opt/otel-bridge \
     && /opt/otel-bridge/bin/pip install --require-hashes -r requirements/runtime.txt \
-    && pip install --require-hashes -r requirements/build.txt -r requirements/compiled.txt -r requirements/runtime.txt
+    && pip install --require-hashes -r requirements/build.txt -r requirements/compiled.txt
 COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY otel_bridge/ otel_bridge/
 RUN pip wheel --no-deps --no-build-isolation --wheel-dir dist . \
-    && /opt/otel-bridge/bin/pip install --no-deps dist/*.whl
+    && /opt/otel-bridge/bin/pip install --no-deps dist/*-cp*.whl
 
 FROM python:3.13-slim
 COPY --from=build /opt/otel-bridge /opt/otel-bridge

@@ -4,8 +4,9 @@
 #   make test         every test, with the real server, Jaeger and collector (ARGS="-k name -n0" goes to pytest)
 #   make stack        docker-compose.yml without Docker: the server, an agent, bridges, collectors, Jaeger, Prometheus
 #   make test-oldest  the tests that need no real part, with the oldest runtime dependencies that are allowed
-#   make test-compiled the same tests, with the core compiled to extension modules (needs a C compiler)
-#   make test-wheel   builds the wheel, installs it alone, and runs its command
+#   make test-compiled those and the tests with real parts, with the core compiled (needs a C compiler)
+#   make test-wheel   installs each wheel alone, the compiled one and the one in Python, and runs its command
+#   make bench        what it costs, beside the collector's filelog receiver; bench-python with the core in Python
 #   make lint format  checks; rewrites
 #   make docs         writes docs/cli.md from the commands' help
 #   make lock         resolves requirements/ anew
@@ -22,12 +23,14 @@ RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
 OLDEST := .venv-oldest
 OLDEST_READY := $(OLDEST)/.ready
-WHEEL := dist/.built
+# Two wheels of one source: with the core compiled, and as Python only.
+WHEEL := dist/compiled/.built
+PYTHON_WHEEL := dist/python/.built
 COMPILED := build/compiled
 COMPILED_READY := build/.compiled
 
 .DELETE_ON_ERROR:
-.PHONY: demo test stack test-faults test-oldest test-compiled test-wheel bench bench-compiled lint format lock parts venv docs clean
+.PHONY: demo test stack test-faults test-oldest test-compiled test-wheel bench bench-python lint format lock parts venv docs clean
 
 demo: $(RUNS)
 	@$(BIN)/otel-bridge demo $(ARGS)
@@ -47,19 +50,21 @@ NO_PARTS := $(addprefix --ignore tests/,real stack faults) -m "not real and not 
 test-oldest: $(OLDEST_READY)
 	$(OLDEST)/bin/pytest -n 2 $(NO_PARTS) $(ARGS)
 
-test-compiled: $(COMPILED_READY)
-	cd $(COMPILED) && $(CURDIR)/$(BIN)/pytest -n 2 $(NO_PARTS) $(ARGS)
+test-compiled: $(COMPILED_READY) parts
+	cd $(COMPILED) && $(CURDIR)/$(BIN)/pytest -n 2 --dist loadgroup --ignore tests/stack --ignore tests/faults $(ARGS)
 
-test-wheel: $(WHEEL)
-	$(UV) venv --clear --python $(BIN)/python dist/venv
-	$(UV) pip install --python dist/venv --constraint requirements/locked.txt dist/*.whl
-	cd dist && venv/bin/otel-bridge --version
+test-wheel: $(WHEEL) $(PYTHON_WHEEL)
+	for wheel in $(CURDIR)/dist/*/*.whl; do \
+		$(UV) venv --clear --python $(BIN)/python dist/venv && \
+		$(UV) pip install --python dist/venv --constraint requirements/locked.txt $$wheel && \
+		(cd dist && venv/bin/otel-bridge --version) || exit 1; \
+	done
 
-bench: $(READY) parts
-	$(BIN)/python -m benchmarks $(ARGS)
-
-bench-compiled: $(COMPILED_READY) parts
+bench: $(COMPILED_READY) parts
 	cd $(COMPILED) && $(CURDIR)/$(BIN)/python -m benchmarks $(ARGS)
+
+bench-python: $(READY) parts
+	$(BIN)/python -m benchmarks $(ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff format --check
@@ -109,23 +114,31 @@ $(READY): $(RUNS) requirements/locked.txt
 	@$(UV) pip install --python $(BIN)/python --require-hashes -r requirements/locked.txt
 	@touch $@
 
-$(OLDEST_READY): $(WHEEL) requirements/oldest.txt
+$(OLDEST_READY): $(PYTHON_WHEEL) requirements/oldest.txt
 	$(UV) venv --clear --python $(BIN)/python $(OLDEST)
 	$(UV) pip install --python $(OLDEST) --require-hashes -r requirements/oldest.txt
-	$(UV) pip install --python $(OLDEST) --no-deps dist/*.whl
+	$(UV) pip install --python $(OLDEST) --no-deps dist/python/*.whl
 	@touch $@
 
-$(WHEEL): $(READY) README.md LICENSE $(shell find otel_bridge -type f -not -name '*.pyc')
-	@rm -rf dist
-	$(UV) build --wheel --no-build-isolation --python $(BIN)/python --out-dir dist
+BUILD = $(UV) build --wheel --no-build-isolation --python $(BIN)/python
+PACKAGED := pyproject.toml hatch_build.py README.md LICENSE $(shell find otel_bridge -type f -not -name '*.pyc')
+$(PYTHON_WHEEL): $(READY) $(PACKAGED)
+	@rm -rf $(@D)
+	HATCH_BUILD_NO_HOOKS=true $(BUILD) --out-dir $(@D)
+	@touch $@
+
+$(WHEEL): $(READY) $(PACKAGED)
+	@rm -rf $(@D)
+	@echo "Compiling the core ..."
+	$(BUILD) --out-dir $(@D)
+	@ls $(@D)/*-cp*.whl > /dev/null 2>&1 || { echo "The core was not compiled: that needs a C compiler and the headers of Python" \
+		"(on Debian and Ubuntu, apt install gcc python3-dev)." >&2; exit 1; }
 	@touch $@
 
 # The checkout once more, with the package from the wheel: an extension module comes before the source of its name.
-$(COMPILED_READY): $(READY) hatch_build.py $(shell find otel_bridge tests benchmarks -type f -not -name '*.pyc')
+$(COMPILED_READY): $(WHEEL) $(shell find tests benchmarks -type f -not -name '*.pyc')
 	@rm -rf build
-	HATCH_BUILD_HOOK_ENABLE_CUSTOM=true $(UV) build --wheel --no-build-isolation --python $(BIN)/python --out-dir build/wheel
-	@$(BIN)/python -m zipfile -e build/wheel/*.whl $(COMPILED)
-	@ls $(COMPILED)/otel_bridge/sessions/*.so > /dev/null
+	@$(BIN)/python -m zipfile -e dist/compiled/*.whl $(COMPILED)
 	@git ls-files --cached --others --exclude-standard ':!otel_bridge' | tar -cf - -T - | tar -xf - -C $(COMPILED)
 	@touch $@
 

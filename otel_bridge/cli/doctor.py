@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from otel_bridge import __version__
 from otel_bridge.cli.options import export_options, export_settings
 from otel_bridge.cli.state_dir import state_dir_option
 from otel_bridge.errors import SettingError
@@ -56,11 +58,12 @@ def examine(paths: Sequence[str], state_dir: Path | None, options: dict[str, Any
     from otel_bridge.cli import doctor_backend
     from otel_bridge.cli.doctor_logs import check_logs
     from otel_bridge.cli.doctor_state import check_state, look_at_state
-    from otel_bridge.cli.findings import fail
+    from otel_bridge.cli.findings import fail, ok
     from otel_bridge.cli.progress import followed_files
     from otel_bridge.state.place import state_folder
     from otel_bridge.state.reading import StateView
 
+    yield ok("program", "otel-bridge", f"{__version__}, Python {platform.python_version()}, core {_language()}")
     folder = state_folder(state_dir)
     state = look_at_state(folder)
     followed = followed_files(state.checkpoints, state.path) if isinstance(state, StateView) else []
@@ -73,6 +76,12 @@ def examine(paths: Sequence[str], state_dir: Path | None, options: dict[str, Any
         yield from doctor_backend.check_settings(settings)
         yield from doctor_backend.check_endpoint(settings)
     yield from check_state(folder, state)
+
+
+def _language() -> str:
+    from otel_bridge.sessions import log_mapping
+
+    return "in Python" if str(log_mapping.__file__).endswith(".py") else "compiled"
 
 
 def _default_places() -> Sequence[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -237,7 +238,13 @@ def test_all_well_is_exit_0(tmp_path: Path) -> None:
 
     lines = [line.split("\t") for line in ran.out.splitlines()]
     assert (ran.status, ran.err) == (0, "")
-    assert [line[:2] for line in lines] == [["ok", "log"], ["ok", "setting"], ["ok", "endpoint"], ["ok", "state"]]
+    assert [line[:2] for line in lines] == [
+        ["ok", "program"],
+        ["ok", "log"],
+        ["ok", "setting"],
+        ["ok", "endpoint"],
+        ["ok", "state"],
+    ]
     assert {len(line) for line in lines} == {5}
 
 
@@ -251,11 +258,12 @@ def test_one_failure_is_exit_1_and_the_rest_is_still_checked(tmp_path: Path) -> 
     assert ran.status == 1
     assert shown["ok"] is False
     assert [(one["level"], one["topic"]) for one in shown["findings"]] == [
+        ("ok", "program"),
         ("ok", "log"),
         ("fail", "setting"),
         ("ok", "state"),
     ]
-    assert shown["findings"][0]["subject"] == str(path)
+    assert shown["findings"][1]["subject"] == str(path)
     assert "hidden-value" not in ran.out + ran.err
     assert "\x1b" not in ran.out
 
@@ -280,6 +288,7 @@ def test_terminal_shows_what_to_do_below_each_finding(tmp_path: Path) -> None:
 
     lines = ran.out.splitlines()
     assert ran.status == 0
-    assert lines[0].startswith(f"warn  log {tmp_path}/se\\x1b[2Jrver[red].log: structured")
-    assert lines[1].strip() == "start the server with --log-level info (or debug)"
-    assert lines[-1] == "2 ok, 1 to look at, 0 to mend"
+    assert re.match(r"ok +program otel-bridge: [\d.]+, Python 3\.[\d.rc]+, core (in Python|compiled)$", lines[0])
+    assert lines[1].startswith(f"warn  log {tmp_path}/se\\x1b[2Jrver[red].log: structured")
+    assert lines[2].strip() == "start the server with --log-level info (or debug)"
+    assert lines[-1] == "3 ok, 1 to look at, 0 to mend"
