@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from otel_bridge.entries.decoding import decode_json
 from otel_bridge.entries.entry import Flaw, Malformed
 from otel_bridge.entries.times import time_ms
 
-TRACE_NAME = re.compile(r"dap-trace-([0-9A-Za-z-]{1,64})\.ndjson")
+TRACE_NAME: Final = re.compile(r"dap-trace-([0-9A-Za-z-]{1,64})\.ndjson")
 """The file's name holds the session id; the server makes no other."""
 
 

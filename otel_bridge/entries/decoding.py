@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from typing import Final
 
 import orjson
 
@@ -13,18 +14,18 @@ from otel_bridge.entries.kinds import KNOWN_KINDS, split_kind, split_state_chang
 from otel_bridge.entries.record_names import drop_record_names
 from otel_bridge.entries.times import time_ms
 
-MAX_DEPTH = 128
+MAX_DEPTH: Final = 128
 """Nesting that is still decoded. Far above what servers write, and far below what makes a parser, `orjson.dumps`
 (254) or a walk over the value give up, so that nothing behind this point has to care."""
 
-_ALIKE = bytes.maketrans(b"123456789[", b"000000000{")
-_BEYOND_64_BITS = b"0" * 19
-_LONGEST_INTEGER = 640
+_ALIKE: Final = bytes.maketrans(b"123456789[", b"000000000{")
+_BEYOND_64_BITS: Final = b"0" * 19
+_LONGEST_INTEGER: Final = 640
 """Digits that Python turns into an integer whatever its `int_max_str_digits` is set to."""
 
-_SURROGATE = re.compile(f"[{chr(0xD800)}-{chr(0xDFFF)}]")
-_BRACKETS_OUTSIDE_STRINGS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[{}\[\]]', re.DOTALL)
-_TRAILING_COMMAS = re.compile(r'("(?:[^"\\]++|\\.)*+"?)|,[ \t\r\n]*+(?=[}\]])', re.DOTALL)
+_SURROGATE: Final = re.compile(f"[{chr(0xD800)}-{chr(0xDFFF)}]")
+_BRACKETS_OUTSIDE_STRINGS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[{}\[\]]', re.DOTALL)
+_TRAILING_COMMAS: Final = re.compile(r'("(?:[^"\\]++|\\.)*+"?)|,[ \t\r\n]*+(?=[}\]])', re.DOTALL)
 
 
 def decode_line(line: bytes) -> Entry | StateChange | Flaw | None:

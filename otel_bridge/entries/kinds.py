@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import Final
 
-KNOWN_KINDS = frozenset(
+KNOWN_KINDS: Final = frozenset(
     {
         # The specification, "Log Entry Types".
         "tool:call",
@@ -29,7 +30,7 @@ KNOWN_KINDS = frozenset(
     }
 )
 
-STRUCTURED_LINE = re.compile(
+STRUCTURED_LINE: Final = re.compile(
     rb'"message"[ \t]*:[ \t]*"(?:(?:tool|debug|session):|\[SM _updateSessionState )',
 )
 """The bytes test: what a line must contain to be worth decoding.
@@ -38,8 +39,8 @@ It may let too much through (a `message` key inside a request), never too little
 none of these characters. A quoted copy inside a string has `\\"message\\":` and is left out.
 """
 
-_KIND = re.compile(r"((?:tool|debug|session):\S+)(?:\s(.*))?", re.DOTALL)
-_STATE_CHANGE = re.compile(r"\[SM _updateSessionState ([^\s\]]+)\] State change: (\S+) -> (\S+)")
+_KIND: Final = re.compile(r"((?:tool|debug|session):\S+)(?:\s(.*))?", re.DOTALL)
+_STATE_CHANGE: Final = re.compile(r"\[SM _updateSessionState ([^\s\]]+)\] State change: (\S+) -> (\S+)")
 
 
 def split_kind(message: str) -> tuple[str, str] | None:

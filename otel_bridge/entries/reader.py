@@ -7,14 +7,15 @@ and only these are cut out and decoded.
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from otel_bridge.entries.decoding import decode_line
 from otel_bridge.entries.entry import Flaw, Item, Malformed
 from otel_bridge.entries.kinds import STRUCTURED_LINE
 
-DEFAULT_MAX_LINE_BYTES = 1 << 20
+DEFAULT_MAX_LINE_BYTES: Final = 1 << 20
 
-_NULS = re.compile(rb"\0*+")
+_NULS: Final = re.compile(rb"\0*+")
 
 
 class EntryReader:

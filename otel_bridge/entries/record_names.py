@@ -6,7 +6,9 @@ part of the entry (docs/trace-shape.md, "Ids").
 
 from __future__ import annotations
 
-_TELLING = frozenset(
+from typing import Final
+
+_TELLING: Final = frozenset(
     {
         # Attributes of a `logging.LogRecord` that no entry has.
         "asctime",
@@ -31,7 +33,7 @@ _TELLING = frozenset(
     }
 )
 
-_AMBIGUOUS = frozenset({"args", "created", "filename", "module", "msg", "name", "process", "thread"})
+_AMBIGUOUS: Final = frozenset({"args", "created", "filename", "module", "msg", "name", "process", "thread"})
 """Attributes of a `logging.LogRecord` whose names an entry of a kind unknown so far could have as well."""
 
 

@@ -6,20 +6,21 @@ import math
 import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from typing import Final
 
-EARLIEST_MS = 946_684_800_000
+EARLIEST_MS: Final = 946_684_800_000
 """2000-01-01T00:00:00Z: the first usable time."""
 
-LATEST_MS = 7_289_654_399_999
+LATEST_MS: Final = 7_289_654_399_999
 """2200-12-31T23:59:59.999Z: the last usable time; as nanoseconds it still fits in 64 bits."""
 
-_ISO_8601 = re.compile(
+_ISO_8601: Final = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})"
     r"(?:[.,]([0-9]+))?"
     r"(?:Z|([+-])([0-9]{2}):?([0-9]{2})?)"
 )
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SECOND = timedelta(seconds=1)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND: Final = timedelta(seconds=1)
 
 
 def time_ms(timestamp: object) -> int | None:

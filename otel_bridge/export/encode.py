@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
-from typing import NewType, TypeVar
+from typing import Final, NewType, TypeVar
 
 from otel_bridge.export.resource import Resource, Scope
 from otel_bridge.sessions.span import Attributes, AttributeValue, Span, SpanEvent, SpanLink
@@ -21,21 +21,21 @@ _Key = TypeVar("_Key")
 
 # `flags` of a span and of a link (`SpanFlags`): bit 8 says that bit 9 is known, bit 9 that the other span, which is the
 # parent or the link's, is another process's. By `is_remote`, which is 0 or 1.
-_FLAGS = [struct.pack("<I", flags) for flags in (0x100, 0x300)]
-_SPAN_FLAGS = [b"\x85\x01" + flags for flags in _FLAGS]
-_NO_STATUS_AND_FLAGS = [b"\x7a\x00" + flags for flags in _SPAN_FLAGS]
-_LINK_FLAGS = [b"\x35" + flags for flags in _FLAGS]
+_FLAGS: Final = [struct.pack("<I", flags) for flags in (0x100, 0x300)]
+_SPAN_FLAGS: Final = [b"\x85\x01" + flags for flags in _FLAGS]
+_NO_STATUS_AND_FLAGS: Final = [b"\x7a\x00" + flags for flags in _SPAN_FLAGS]
+_LINK_FLAGS: Final = [b"\x35" + flags for flags in _FLAGS]
 
 # The tags of `attributes` in the messages that have some.
 _OF_SPAN, _OF_EVENT, _OF_LINK = b"\x4a", b"\x1a", b"\x22"
 
-_REMEMBERED = 4096
-_REMEMBERED_CHARS = 64
+_REMEMBERED: Final = 4096
+_REMEMBERED_CHARS: Final = 64
 _INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
 
-_KIND_AND_TIMES = struct.Struct("<BBBQBQ").pack
-_fixed64 = struct.Struct("<Q").pack
-_double = struct.Struct("<d").pack
+_KIND_AND_TIMES: Final = struct.Struct("<BBBQBQ").pack
+_fixed64: Final = struct.Struct("<Q").pack
+_double: Final = struct.Struct("<d").pack
 
 
 def _varint(number: int) -> bytes:
@@ -48,7 +48,7 @@ def _varint(number: int) -> bytes:
     return bytes(out)
 
 
-_SMALL_VARINTS = tuple(_varint(number) for number in range(2560))
+_SMALL_VARINTS: Final = tuple(_varint(number) for number in range(2560))
 
 
 def _size(size: int) -> bytes:

@@ -12,40 +12,41 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
+from typing import Final
 
 from otel_bridge.entries.entry import Entry
 from otel_bridge.sessions.clip import clip_json, clip_text, otlp_value
 from otel_bridge.sessions.span import AttributeValue, SpanEvent
 
-SESSION_ID = "debug.session.id"
-SESSION_NAME = "debug.session.name"
-SESSION_LANGUAGE = "debug.session.language"
-END_REASON = "debug.session.end_reason"
-STATE_REASON = "debug.state.reason"
-EXECUTABLE = "process.executable.path"
-FILE = "code.file.path"
-LINE = "code.line.number"
-FUNCTION = "code.function.name"
-THREAD = "thread.id"
-TOOL = "gen_ai.tool.name"
-ARGUMENTS = "gen_ai.tool.call.arguments"
-RESULT = "gen_ai.tool.call.result"
-ERROR_TYPE = "error.type"
-OUTCOME = "otel_bridge.outcome"
-PARTIAL = "otel_bridge.partial"
-SNAPSHOT = "otel_bridge.snapshot"
+SESSION_ID: Final = "debug.session.id"
+SESSION_NAME: Final = "debug.session.name"
+SESSION_LANGUAGE: Final = "debug.session.language"
+END_REASON: Final = "debug.session.end_reason"
+STATE_REASON: Final = "debug.state.reason"
+EXECUTABLE: Final = "process.executable.path"
+FILE: Final = "code.file.path"
+LINE: Final = "code.line.number"
+FUNCTION: Final = "code.function.name"
+THREAD: Final = "thread.id"
+TOOL: Final = "gen_ai.tool.name"
+ARGUMENTS: Final = "gen_ai.tool.call.arguments"
+RESULT: Final = "gen_ai.tool.call.result"
+ERROR_TYPE: Final = "error.type"
+OUTCOME: Final = "otel_bridge.outcome"
+PARTIAL: Final = "otel_bridge.partial"
+SNAPSHOT: Final = "otel_bridge.snapshot"
 
-ROOT_NAME = "debug_session"
-LIFETIME_NAME = "debug_session lifetime"
-EVENT_NAME = "debug_session event"
-EVENTS_NAME = "debug_session events"
+ROOT_NAME: Final = "debug_session"
+LIFETIME_NAME: Final = "debug_session lifetime"
+EVENT_NAME: Final = "debug_session event"
+EVENTS_NAME: Final = "debug_session events"
 
-TOOL_ERROR = "tool_error"
+TOOL_ERROR: Final = "tool_error"
 """`error.type` of a tool that said it failed (semantic conventions for MCP)."""
 
-_LONGEST_NAME = 64
-_LOW_CARDINALITY = re.compile(rf"[A-Za-z0-9_.:/-]{{1,{_LONGEST_NAME}}}")
-_MCP_ERROR = re.compile(r"MCP error (-\d{1,10})\b")
+_LONGEST_NAME: Final = 64
+_LOW_CARDINALITY: Final = re.compile(rf"[A-Za-z0-9_.:/-]{{1,{_LONGEST_NAME}}}")
+_MCP_ERROR: Final = re.compile(r"MCP error (-\d{1,10})\b")
 
 
 class Capture(IntEnum):
@@ -120,7 +121,7 @@ def put_place(attributes: AttributeSet, place: Mapping[str, object], options: Ma
         attributes[FUNCTION] = clip_text(function, options.max_value_bytes)
 
 
-_OF_EVERY_CALL = {"mcp.method.name": "tools/call", "gen_ai.operation.name": "execute_tool"}
+_OF_EVERY_CALL: Final = {"mcp.method.name": "tools/call", "gen_ai.operation.name": "execute_tool"}
 
 
 def call_attributes(tool: object, request: object, options: MappingOptions) -> AttributeSet:
@@ -136,8 +137,8 @@ def call_attributes(tool: object, request: object, options: MappingOptions) -> A
     return attributes
 
 
-_WITH_THE_SESSION = frozenset(("sessionId", "sessionName", "tool", "level", "namespace"))
-_ALWAYS = {
+_WITH_THE_SESSION: Final = frozenset(("sessionId", "sessionName", "tool", "level", "namespace"))
+_ALWAYS: Final = {
     "reason": STATE_REASON,
     "threadId": THREAD,
     "breakpointId": "debug.breakpoint.id",
@@ -148,7 +149,7 @@ _ALWAYS = {
     "variableCount": "debug.variables.count",
     "duration": "debug.session.duration_ms",
 }
-_IN_ARGUMENTS = {
+_IN_ARGUMENTS: Final = {
     "condition": "debug.breakpoint.condition",
     "logMessage": "debug.breakpoint.log_message",
     "hitCondition": "debug.breakpoint.hit_condition",
@@ -157,8 +158,8 @@ _IN_ARGUMENTS = {
     "host": "server.address",
     "port": "server.port",
 }
-_TOLD_ELSEWHERE = _WITH_THE_SESSION | {"file", "line", "function", "location"}
-_IN_THE_NAME = {"debug:state": "event", "debug:breakpoint": "event"}
+_TOLD_ELSEWHERE: Final = _WITH_THE_SESSION | {"file", "line", "function", "location"}
+_IN_THE_NAME: Final = {"debug:state": "event", "debug:breakpoint": "event"}
 
 
 def event_name(entry: Entry) -> str:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from otel_bridge.entries.entry import Entry
 from otel_bridge.sessions.attributes import Failure
 from otel_bridge.sessions.evidence import ANY, Result, call_key, leaves_evidence
 from otel_bridge.sessions.open_span import OpenSpan
 
-CREATE = "create_debug_session"
-CLOSE = "close_debug_session"
-STEPS = frozenset(("step_over", "step_into", "step_out"))
-_MOVES_THE_DEBUGGEE = STEPS | {
+CREATE: Final = "create_debug_session"
+CLOSE: Final = "close_debug_session"
+STEPS: Final = frozenset(("step_over", "step_into", "step_out"))
+_MOVES_THE_DEBUGGEE: Final = STEPS | {
     CREATE,
     CLOSE,
     "start_debugging",
@@ -22,14 +23,14 @@ _MOVES_THE_DEBUGGEE = STEPS | {
     "continue_execution",
     "pause_execution",
 }
-_CAUSES = {
+_CAUSES: Final = {
     "set": frozenset(("set_breakpoint",)),
     "removed": frozenset(("remove_breakpoint",)),
     "cleared": frozenset(("clear_breakpoints",)),
     "verified": frozenset(("set_breakpoint", "start_debugging", "restart_debugging", "attach_to_process")),
     "changed": frozenset(("set_breakpoint", "start_debugging", "restart_debugging", "attach_to_process")),
 }
-STALE_AFTER_MS = 250
+STALE_AFTER_MS: Final = 250
 """A response follows its own result entry at once; when a fresher result waits, one this old lost its response."""
 
 

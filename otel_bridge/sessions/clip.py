@@ -9,21 +9,22 @@ import math
 import re
 from bisect import bisect_left
 from collections.abc import Mapping
+from typing import Final
 
 import orjson
 
 from otel_bridge.sessions.span import AttributeValue
 
-MAX_VALUE_BYTES = 2048
+MAX_VALUE_BYTES: Final = 2048
 """Tempo cuts attribute values there (its default `max_attribute_bytes`)."""
 
-_LONE_SURROGATE = re.compile(f"[{chr(0xD800)}-{chr(0xDFFF)}]")
-_INT64 = range(-(1 << 63), 1 << 63)
-_MOST_DECIMAL_BITS = 2000
+_LONE_SURROGATE: Final = re.compile(f"[{chr(0xD800)}-{chr(0xDFFF)}]")
+_INT64: Final = range(-(1 << 63), 1 << 63)
+_MOST_DECIMAL_BITS: Final = 2000
 """An integer of more bits is shown as hexadecimal digits: Python refuses to turn a very long one into decimal ones."""
 
-_MAX_DEPTH = 200
-_FEWEST_STRING_BYTES = 24
+_MAX_DEPTH: Final = 200
+_FEWEST_STRING_BYTES: Final = 24
 
 
 def sendable_text(text: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from otel_bridge.entries.dap import DapMessage
 from otel_bridge.entries.entry import Entry
@@ -23,12 +23,12 @@ from otel_bridge.sessions.open_span import SHORTEST_NS, OpenSpan, event_from_jso
 from otel_bridge.sessions.redaction import redact, redact_text
 from otel_bridge.sessions.span import Span, SpanEvent, SpanKind
 
-SETTLED_AFTER_MS = 200
+SETTLED_AFTER_MS: Final = 200
 
-MOST_ENDED = 20_000
+MOST_ENDED: Final = 20_000
 """Ended calls of a session that are remembered at the most, while one of its traces is read behind another."""
 
-ISSUED_BY = {
+ISSUED_BY: Final = {
     "initialize": frozenset(("start_debugging", "restart_debugging", "attach_to_process", "create_debug_session")),
     "launch": frozenset(("start_debugging", "restart_debugging")),
     "attach": frozenset(("attach_to_process", "create_debug_session")),

@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import PurePosixPath, PureWindowsPath
+from typing import Final
 
 from otel_bridge.entries.entry import Entry
 from otel_bridge.sessions.ids import canonical_json
 from otel_bridge.values import value
 
 Fields = Mapping[str, object]
-ANY = "*"
+ANY: Final = "*"
 """The key of calls that differ in nothing their results would show."""
 
 
@@ -70,10 +71,10 @@ def result_of(entry: Entry) -> Result | None:
     return Result(tool, ANY, True, failed, error)
 
 
-EVALUATE = "evaluate_expression"
+EVALUATE: Final = "evaluate_expression"
 
 
-_COMPARED_UNITS = 60
+_COMPARED_UNITS: Final = 60
 """The server cuts expressions in its result entries at 100 UTF-16 units, through a surrogate pair if need be."""
 
 
@@ -106,7 +107,7 @@ def _place(fields: Fields) -> str | None:
     return _hashed([_base(file), line])
 
 
-_LONGEST_PATH = 512
+_LONGEST_PATH: Final = 512
 
 
 @lru_cache(maxsize=1024)
@@ -123,7 +124,7 @@ def _hashed(value: object) -> str:
     return blake2b(canonical_json(value), digest_size=8).hexdigest()
 
 
-_KEY_OF_CALL: Mapping[str, Callable[[Fields], str | None]] = {
+_KEY_OF_CALL: Final[Mapping[str, Callable[[Fields], str | None]]] = {
     EVALUATE: _expression,
     "get_variables": _scope,
     "get_source_context": _place,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from otel_bridge.entries.decoding import decode_json
 from otel_bridge.entries.entry import Flaw
@@ -47,7 +48,7 @@ def answer_of(
     return Answer(end_ns, why, attributes, created if isinstance(created, str) and created else None)
 
 
-NAMING = ("expression", "name")
+NAMING: Final = ("expression", "name")
 """Arguments that tell what a result is the value of."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from otel_bridge.entries.entry import Entry
 from otel_bridge.sessions import attributes as names
@@ -15,7 +16,7 @@ from otel_bridge.sessions.open_span import SHORTEST_NS, OpenSpan
 from otel_bridge.sessions.span import AttributeValue, Span, SpanKind, SpanLink, StatusCode
 from otel_bridge.sessions.trace_context import TraceContext
 
-_RUN_ID_BYTES = 16
+_RUN_ID_BYTES: Final = 16
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from otel_bridge.entries.entry import Entry
 from otel_bridge.entries.frame import Direction, Gap
@@ -12,8 +13,8 @@ from otel_bridge.sessions.frame_call import FrameCall, answer_in_log
 from otel_bridge.sessions.frame_join import GivenCalls, LoggedCall, key_of
 from otel_bridge.sessions.span import Span
 
-_GAP_SLACK_NS = 1_000_000_000
-_MOST_GAPS = 100
+_GAP_SLACK_NS: Final = 1_000_000_000
+_MOST_GAPS: Final = 100
 
 
 @dataclass(slots=True)

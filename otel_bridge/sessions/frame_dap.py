@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from otel_bridge.sessions.dap_spans import DapSpans
 from otel_bridge.sessions.frame_call import FrameCall
 from otel_bridge.sessions.span import Span
 
-_MOST_REMEMBERED = 10_000
+_MOST_REMEMBERED: Final = 10_000
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from otel_bridge.entries.entry import Entry
 from otel_bridge.sessions.calls import OpenCall
@@ -21,8 +21,8 @@ from otel_bridge.sessions.ids import canonical_json
 EARLIEST_MS, LATEST_MS = 2, 60_000
 """How long before and after its request a call can be logged: whole milliseconds, a server that is busy."""
 
-_REMEMBERED_MS = 120_000
-_MOST_REMEMBERED = 1_000
+_REMEMBERED_MS: Final = 120_000
+_MOST_REMEMBERED: Final = 1_000
 
 _Call = TypeVar("_Call", "FrameCall", "Given")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from otel_bridge.entries.dap import DapMessage
 from otel_bridge.entries.entry import Entry, StateChange
@@ -30,10 +31,10 @@ from otel_bridge.sessions.log_mapping import EndedSession, LogMapping
 from otel_bridge.sessions.session import Session
 from otel_bridge.sessions.span import Span, SpanKind
 
-LOG_DELAY_S = 1.0
+LOG_DELAY_S: Final = 1.0
 """How long the log is waited for once a call is answered: its lines come within milliseconds, or, at times, never."""
 
-CANCEL_DELAY_S = 10.0
+CANCEL_DELAY_S: Final = 10.0
 """How long an answer is waited for once the client gave a call up: the protocol wants none, some give one."""
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from hashlib import blake2b
+from typing import Final
 
 from otel_bridge.entries.decoding import decode_json
 from otel_bridge.entries.entry import Flaw
@@ -23,15 +24,15 @@ from otel_bridge.sessions.ids import canonical_json
 from otel_bridge.sessions.redaction import redact, redact_text
 from otel_bridge.sessions.trace_context import trace_context
 
-MAX_IN_FLIGHT = 1_000
+MAX_IN_FLIGHT: Final = 1_000
 """Calls that are waited for at once; beyond that the oldest is given up, so that memory stays flat."""
 
-_ID = rb'"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)'
-_ID_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID)
-_ID_LAST = re.compile(rb",\s*" + _ID + rb"\s*\}\s*$")
+_ID: Final = rb'"id"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)'
+_ID_FIRST: Final = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID)
+_ID_LAST: Final = re.compile(rb",\s*" + _ID + rb"\s*\}\s*$")
 """Only the outermost object's own members stand directly at its ends."""
 
-_META = "io.modelcontextprotocol/"
+_META: Final = "io.modelcontextprotocol/"
 Object = Mapping[str, object]
 
 

@@ -12,17 +12,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from struct import Struct
+from typing import Final
 
 import orjson
 
 from otel_bridge.entries.entry import Entry, StateChange
 
-_UUID = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}")
+_UUID: Final = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}")
 
-OUTSIDE_THE_ID = ("level", "namespace", "success", "pid")
+OUTSIDE_THE_ID: Final = ("level", "namespace", "success", "pid")
 """Fields that differ between writers of the same entry: the specification's form, 0.24.2's form, a host's handler."""
 
-WINDOW_MS = 10_000
+WINDOW_MS: Final = 10_000
 """How long equal entries are remembered. Time in one file was seen to step back by 112 ms at most."""
 
 
@@ -78,7 +79,7 @@ def derived_span_id(parent_id: int, *parts: str) -> int:
     return _digest(8, parent_id.to_bytes(8, "big"), *[part.encode() for part in parts])
 
 
-_framed_length = Struct(">I").pack
+_framed_length: Final = Struct(">I").pack
 
 
 def _digest(size_bytes: int, *parts: bytes) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from otel_bridge.entries.dap import DapMessage
 from otel_bridge.entries.entry import Entry, StateChange
@@ -24,12 +25,12 @@ from otel_bridge.sessions.redaction import redact_entry
 from otel_bridge.sessions.session import Session, answer_failure
 from otel_bridge.sessions.span import Span
 
-MAX_ENDED = 100_000
+MAX_ENDED: Final = 100_000
 """Ended sessions of which a log remembers root time, name and language, so that a root is made once."""
 
-_NEVER_MS = 1 << 60
+_NEVER_MS: Final = 1 << 60
 
-UNKNOWN_SESSION = "Unknown Session"
+UNKNOWN_SESSION: Final = "Unknown Session"
 """The name that the server logs for a session id it does not know, or knows no longer."""
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from otel_bridge.sessions.attributes import EVENTS_NAME, AttributeSet, Failure
 from otel_bridge.sessions.ids import derived_span_id
 from otel_bridge.sessions.saved_values import integer_of, list_of
 from otel_bridge.sessions.span import Attributes, AttributeValue, Span, SpanEvent, SpanKind, StatusCode
 
-SHORTEST_NS = 1_000
+SHORTEST_NS: Final = 1_000
 """No span but the root is shorter: Jaeger warns when a span ends where it starts."""
 
 

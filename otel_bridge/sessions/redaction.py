@@ -15,7 +15,7 @@ from dataclasses import replace
 from enum import Enum
 from functools import lru_cache
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -44,10 +44,10 @@ from otel_bridge.sessions.redaction_shapes import redact_credentials, redact_key
 
 __all__ = ["REDACTED", "is_sensitive_name", "redact", "redact_entry", "redact_named", "redact_text"]
 
-MAX_DEPTH = 160
+MAX_DEPTH: Final = 160
 """Nesting, through JSON inside strings too, below which a container is hidden as a whole: entries have at most 128."""
 
-_TELLING = re.compile(
+_TELLING: Final = re.compile(
     r"secret|token|pa(?:ss|t)|c(?:red|ookie)|auth|key|sig(?:ning|=|nature=)|pwd|b(?:earer|asic)|jwt"
     r"|session[_\-. ]?id|env|gh[pousr]_|sk-|akia|asia|eyj|-----begin|://[^\s@]{0,300}@|\\u00"
     r"|slack\.com/s|telegram\.org|p_v1_|curl|hf_"
@@ -57,12 +57,12 @@ _TELLING = re.compile(
 which grows with the letters that an alternative can begin with: so `pm_` stands for `npm_`, `p_v1_` for `dop_v1_`, and
 `a29` for `ya29`."""
 
-_HIDDEN_ALREADY = re.compile(rf"""(["']?)(?:(?:basic|bearer|token)\s+)?(?:{MARKER})\1""", re.IGNORECASE)
-_NAME = re.compile(r"[\w$.\-]+")
-_FLAG = re.compile(r"--?[A-Za-z][\w.\-]*")
-_NEXT_FLAG = re.compile(r"--[A-Za-z].*|-[A-Za-z]", re.DOTALL)
-_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*=")
-_SIGNS = frozenset(("=", ":", "=>"))
+_HIDDEN_ALREADY: Final = re.compile(rf"""(["']?)(?:(?:basic|bearer|token)\s+)?(?:{MARKER})\1""", re.IGNORECASE)
+_NAME: Final = re.compile(r"[\w$.\-]+")
+_FLAG: Final = re.compile(r"--?[A-Za-z][\w.\-]*")
+_NEXT_FLAG: Final = re.compile(r"--[A-Za-z].*|-[A-Za-z]", re.DOTALL)
+_VARIABLE: Final = re.compile(r"[A-Z_][A-Z0-9_]*=")
+_SIGNS: Final = frozenset(("=", ":", "=>"))
 
 
 class _Follows(Enum):
@@ -288,7 +288,7 @@ def _hide(value: object) -> object:
 # text
 
 
-_MOST_PASSES = 6
+_MOST_PASSES: Final = 6
 
 
 def _redact_string(text: str, depth: int) -> str:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from otel_bridge.sessions.redaction_names import NAMED, NAMING
 
-LONGEST_CHARS = 256
-MOST = 4096
-_DEEPEST = 4
+LONGEST_CHARS: Final = 256
+MOST: Final = 4096
+_DEEPEST: Final = 4
 """Objects and lists in each other that are looked through; what lies deeper is walked through in the usual way."""
 
-_NO_TEXT = frozenset((int, float, bool, type(None)))
+_NO_TEXT: Final = frozenset((int, float, bool, type(None)))
 
 
 class CleanTexts:
@@ -37,16 +37,16 @@ class CleanTexts:
         self.texts.update(self._always)
 
 
-clean_texts = CleanTexts()
+clean_texts: Final = CleanTexts()
 """Values."""
 
-clean_names = CleanTexts()
+clean_names: Final = CleanTexts()
 """Names that say nothing of their value either."""
 
-clean_beside_harmless = CleanTexts(NAMED)
+clean_beside_harmless: Final = CleanTexts(NAMED)
 """These, and names whose value is hidden only beside one that speaks of a secret."""
 
-harmless_namings = CleanTexts()
+harmless_namings: Final = CleanTexts()
 """Names and expressions that speak of no secret: the value beside them is not hidden for what they say."""
 
 

@@ -4,46 +4,47 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import Final
 
-REDACTED = "<redacted>"
+REDACTED: Final = "<redacted>"
 """What stands where a secret was."""
 
-MARKER = r"<redacted(?::[a-z0-9-]{1,40})?>|<[0-9]{1,6} env vars redacted>"
+MARKER: Final = r"<redacted(?::[a-z0-9-]{1,40})?>|<[0-9]{1,6} env vars redacted>"
 """Pattern of our own marker and of those that the server writes (`<redacted:jwt>`): what it hid is told apart."""
 
 # The specification's two lists ("Data Truncation Rules"): patterns anywhere in a name, and whole words of a name.
 # `passphrase`, `creds`, `pass`, cookies, and `passwd` anywhere, are ours.
-_PATTERNS = re.compile(
+_PATTERNS: Final = re.compile(
     r"api[_\-. ]?key|secret|token|password|passwd|passphrase|credential|auth|session[_\-. ]?id"
     r"|access[_\-. ]?key|signing|private[_\-. ]?key",
     re.IGNORECASE,
 )
-_TELLING_WORDS = frozenset(
+_TELLING_WORDS: Final = frozenset(
     ("pat", "key", "pwd", "passwd", "cred", "creds", "bearer", "oauth", "jwt", "passcode", "cookie", "cookies")
 )
-_TELLING_LAST_WORDS = frozenset(("pass",))
+_TELLING_LAST_WORDS: Final = frozenset(("pass",))
 """Words that tell at the end of a name alone: `DB_PASS` is a password, `pass_count` a number."""
-_ENVIRONMENT_WORDS = frozenset(("env", "envs", "environ", "environment"))
+_ENVIRONMENT_WORDS: Final = frozenset(("env", "envs", "environ", "environment"))
 
-NAMING = ("name", "expression", "key", "evaluateName", "variable", "header")
+NAMING: Final = ("name", "expression", "key", "evaluateName", "variable", "header")
 """Names of what says what a value beside it is."""
 
-NAMED = frozenset(("value", "val", "result", "newValue", "data", "content"))
+NAMED: Final = frozenset(("value", "val", "result", "newValue", "data", "content"))
 """Names of such a value: it is hidden where what stands beside it speaks of a secret."""
 
-_OWN_IDS = re.compile(r"(?<![A-Za-z0-9])sessionId(?![A-Za-z0-9])|\A(?:debug|mcp)\.session\.id\Z")
+_OWN_IDS: Final = re.compile(r"(?<![A-Za-z0-9])sessionId(?![A-Za-z0-9])|\A(?:debug|mcp)\.session\.id\Z")
 """The session's id by the names that the log and our spans give it. Every other spelling (`session_id`, a cookie's
 `sessionid`) belongs to the debugged program."""
 
-COLOUR = r"(?:\x1b|\\{1,8}(?:u001[bB]|x1[bB]|033|e))\[[0-9;]{0,20}[A-Za-z]"
+COLOUR: Final = r"(?:\x1b|\\{1,8}(?:u001[bB]|x1[bB]|033|e))\[[0-9;]{0,20}[A-Za-z]"
 """Pattern of what a terminal is told by, also as a literal spells it: the letter at its end begins no name."""
 
-_COLOURS = re.compile(COLOUR)
-_WORD_OF_A_NAME = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-NAME_IN_TEXT = re.compile(rf"([\w$.\-]+)|{MARKER}|{COLOUR}")
+_COLOURS: Final = re.compile(COLOUR)
+_WORD_OF_A_NAME: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+NAME_IN_TEXT: Final = re.compile(rf"([\w$.\-]+)|{MARKER}|{COLOUR}")
 """A name, as group 1, or what is passed over: a marker (the server's speak of passwords and keys), or a colour."""
 
-_LONGEST_REMEMBERED = 128
+_LONGEST_REMEMBERED: Final = 128
 
 
 def is_sensitive_name(name: str) -> bool:

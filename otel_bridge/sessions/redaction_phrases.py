@@ -8,6 +8,7 @@ patterns are possessive or bounded, and the search goes on where a value ended.
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from otel_bridge.sessions.redaction_names import (
     COLOUR,
@@ -19,47 +20,47 @@ from otel_bridge.sessions.redaction_names import (
 )
 from otel_bridge.sessions.redaction_values import ONE_WORD_SCHEMES, literal_at, value_end
 
-_ESCAPE = re.compile(r"\A(?:[nrtbfv0]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4})")
+_ESCAPE: Final = re.compile(r"\A(?:[nrtbfv0]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4})")
 
-_COLOURS = re.compile(rf"(?:{COLOUR})*+")
-_CLOSED = rf"""(?:\\*+["'`])?+{_COLOURS.pattern}(?:\[\w*+\])?+[\])]*+"""
-_OPERATOR = re.compile(
+_COLOURS: Final = re.compile(rf"(?:{COLOUR})*+")
+_CLOSED: Final = rf"""(?:\\*+["'`])?+{_COLOURS.pattern}(?:\[\w*+\])?+[\])]*+"""
+_OPERATOR: Final = re.compile(
     rf"{_CLOSED}(?:\s*+(?:[!=]==?|[<>:]=|[-+*/|?&]{{1,2}}=|=[>~]|->|=|:(?!:)|%3[dD])\s*+|\s++[<>]\s++|>(?=[^\s<>=]))"
 )
-_BEFORE_LITERAL = re.compile(
+_BEFORE_LITERAL: Final = re.compile(
     r"""(?:\\*+["'`][\])]*+\s*+,\s*+|[ \t]*+\(\s*+|\s++(?:(?:is|was|in|to|of|equals)\s++)?+)"""
     r"""(?=[rRbBfFuU]{0,2}\\*+["'`])"""
 )
-_AFTER_FLAG = re.compile(r"""(?:\\*+["'`]\s*+,\s*+|\s++)(?=\\*+["'`]?+[^\s\-"'`])""")
-_BEFORE_MEMBER_VALUE = re.compile(
+_AFTER_FLAG: Final = re.compile(r"""(?:\\*+["'`]\s*+,\s*+|\s++)(?=\\*+["'`]?+[^\s\-"'`])""")
+_BEFORE_MEMBER_VALUE: Final = re.compile(
     r"""\\*+["']\s*+,\s*+"""
     r"""(?:\\*+["'][\w.\-]{1,64}\\*+["']\s*+:\s*+(?:\\*+["'][^"'\\]{0,200}+\\*+["']|[\w.+\-]{1,40}+)\s*+,\s*+){0,4}"""
     r"""\\*+["'](?:value|result)\\*+["']\s*+:\s*+"""
 )
 """From the name of a variable to its value, in an object whose text was cut off and is no JSON any more."""
 
-_BEFORE_ENVIRONMENT = re.compile(r"""(?:\\*+["'`])?+\s*+(?:(?:=>|[:=])\s*+|\((?=\s*+[{\[]))\s*+(?=[{\[])""")
-_ENVIRONMENT_ITEM = re.compile(rf"(?:\[[^\]\n]{{0,200}}\])?+{_OPERATOR.pattern}")
+_BEFORE_ENVIRONMENT: Final = re.compile(r"""(?:\\*+["'`])?+\s*+(?:(?:=>|[:=])\s*+|\((?=\s*+[{\[]))\s*+(?=[{\[])""")
+_ENVIRONMENT_ITEM: Final = re.compile(rf"(?:\[[^\]\n]{{0,200}}\])?+{_OPERATOR.pattern}")
 
-_HIDDEN_ALREADY = re.compile(rf"(?:{ONE_WORD_SCHEMES}\s+)?(?:{MARKER})", re.IGNORECASE)
-_CONSTANT = re.compile(
+_HIDDEN_ALREADY: Final = re.compile(rf"(?:{ONE_WORD_SCHEMES}\s+)?(?:{MARKER})", re.IGNORECASE)
+_CONSTANT: Final = re.compile(
     r"none|true|false|null|nil|undefined|nan|lambda|str|string|bytes|int|integer|bool|boolean|float|number|any|object",
     re.IGNORECASE,
 )
 """Bare words with nothing to hide: constants, and the types of annotated code."""
 
-_LINE_NUMBER = re.compile(r"[0-9]{1,7}(?!\w)")
-_SOURCE_FILE = re.compile(
+_LINE_NUMBER: Final = re.compile(r"[0-9]{1,7}(?!\w)")
+_SOURCE_FILE: Final = re.compile(
     r"\.(?:py[wi]?|[mc]?[jt]sx?|go|rs|java|kt|rb|php|cs|[ch](?:c|pp|xx)?|swift|lua|pl|sh|json|ya?ml|toml|txt|md)\Z"
 )
-_EXCEPTIONS = ("Error", "Exception", "Warning")
-_NOUNS = ("key", "keys", "token", "tokens", "Key", "Token", "pass")
+_EXCEPTIONS: Final = ("Error", "Exception", "Warning")
+_NOUNS: Final = ("key", "keys", "token", "tokens", "Key", "Token", "pass")
 """What parsers and configurations complain about (`Unexpected token < in JSON`, `missing key "port"`), and a statement
 of Python."""
 
-_COOKIES = re.compile(r"(?:set-)?cookie2?", re.IGNORECASE)
-_REST_OF_LINE = re.compile(r"""[^\r\n"'`]*+""")
-_BLOCK = re.compile(r"[|>][+\-0-9]{0,2}[ \t]*+(?:\r?\n(?:[ \t]++[^\n]*+|(?=\r?\n)))++")
+_COOKIES: Final = re.compile(r"(?:set-)?cookie2?", re.IGNORECASE)
+_REST_OF_LINE: Final = re.compile(r"""[^\r\n"'`]*+""")
+_BLOCK: Final = re.compile(r"[|>][+\-0-9]{0,2}[ \t]*+(?:\r?\n(?:[ \t]++[^\n]*+|(?=\r?\n)))++")
 """A value of YAML that goes on as long as its lines are indented."""
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from otel_bridge.sessions.redaction_names import MARKER, REDACTED
 
-_PEM = re.compile(r"-----BEGIN [\s\S]*?(?:-----END [^\n-]{1,64}-----|\Z)")
+_PEM: Final = re.compile(r"-----BEGIN [\s\S]*?(?:-----END [^\n-]{1,64}-----|\Z)")
 
 # A token may start a word, or follow a colour, or an escape (`\n`) in the text of another string.
-_AFTER_COLOUR = r"(?<=[\[0-9;][A-Za-z])"
-_START = rf"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbfv0])|{_AFTER_COLOUR})"
+_AFTER_COLOUR: Final = r"(?<=[\[0-9;][A-Za-z])"
+_START: Final = rf"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbfv0])|{_AFTER_COLOUR})"
 # A token that was cut off is short, and ends where its string does.
-_CUT = r"""(?=["'`\\)\]}>]*(?:\.\.\.|…|\Z))"""
-_TOKENS = re.compile(
+_CUT: Final = r"""(?=["'`\\)\]}>]*(?:\.\.\.|…|\Z))"""
+_TOKENS: Final = re.compile(
     rf"{_START}(?:"
     rf"gh[pousr]_(?:[A-Za-z0-9]{{16,}}|(?=[A-Za-z]*[0-9])[A-Za-z0-9]{{4,}}|[A-Za-z0-9]+{_CUT})"
     rf"|github_pat_(?:[A-Za-z0-9_]{{20,}}|(?=[A-Za-z_]*[0-9])[A-Za-z0-9_]{{4,}}|[A-Za-z0-9_]+{_CUT})"
@@ -32,25 +33,25 @@ _TOKENS = re.compile(
 )
 
 # A password can hold a slash; what begins as a port and a path (`//host:80/@scope/…`) is none.
-_URL_PASSWORD = re.compile(r"""(://[^\s/?#@:"'`<>\\\[]*+:)(?![0-9]{1,5}/)([^\s"'`]{1,300})@""")
-_URL_USER = re.compile(r"""(https?://)(?!git@|<)([^\s/?#@:"'`<>\\]++)@""", re.IGNORECASE)
-_BEARER = re.compile(
+_URL_PASSWORD: Final = re.compile(r"""(://[^\s/?#@:"'`<>\\\[]*+:)(?![0-9]{1,5}/)([^\s"'`]{1,300})@""")
+_URL_USER: Final = re.compile(r"""(https?://)(?!git@|<)([^\s/?#@:"'`<>\\]++)@""", re.IGNORECASE)
+_BEARER: Final = re.compile(
     rf"""(?:(?<![A-Za-z])|{_AFTER_COLOUR})(bearer\s++)({MARKER}|[^\s"'`,;()<>\[\]{{}}\\]+)""", re.IGNORECASE
 )
-_BASIC = re.compile(
+_BASIC: Final = re.compile(
     rf"""(?:(?<![A-Za-z])|{_AFTER_COLOUR})(basic\s++)(?=[A-Za-z+/]*+[0-9=])[A-Za-z0-9+/]{{8,}}={{0,2}}(?![A-Za-z0-9+/=])""",
     re.IGNORECASE,
 )
-_SIGNED_URL = re.compile(
+_SIGNED_URL: Final = re.compile(
     r"""([?&](?:x-(?:amz|goog)-signature|sig)=|//hooks\.slack\.com/services/|//api\.telegram\.org/bot)"""
     rf"""(?!{MARKER})[^\s"'`&<>\\]++""",
     re.IGNORECASE,
 )
 """URLs that let in whoever has them: signed ones, Slack's webhooks, Telegram's bots."""
-_USER_FLAG = re.compile(rf"""(\s(?:-u|--user)[= ]\s*+["']?[^\s:"'/]{{1,64}}:)(?!{MARKER})[^\s"'`]++""")
+_USER_FLAG: Final = re.compile(rf"""(\s(?:-u|--user)[= ]\s*+["']?[^\s:"'/]{{1,64}}:)(?!{MARKER})[^\s"'`]++""")
 """The password of a user that `curl` and its like are given."""
-_SSHPASS = re.compile(rf"""(\bsshpass\s++-p\s*+)(?!{MARKER})[^\s"'`]++""")
-_AFTER_SIGN = (
+_SSHPASS: Final = re.compile(rf"""(\bsshpass\s++-p\s*+)(?!{MARKER})[^\s"'`]++""")
+_AFTER_SIGN: Final = (
     ("basic", _BASIC),
     ("sig", _SIGNED_URL),
     ("slack.com/s", _SIGNED_URL),
@@ -59,7 +60,7 @@ _AFTER_SIGN = (
     ("sshpass", _SSHPASS),
 )
 """What a text has in lower case where the pattern may find something: to look for that takes no time."""
-_MARKED = re.compile(MARKER)
+_MARKED: Final = re.compile(MARKER)
 
 
 def redact_keys(text: str) -> str:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Final
 
 from otel_bridge.sessions.redaction_names import MARKER
 
-ONE_WORD_SCHEMES = r"(?:basic|bearer|token|apikey|negotiate|ntlm)"
+ONE_WORD_SCHEMES: Final = r"(?:basic|bearer|token|apikey|negotiate|ntlm)"
 """Schemes of an `Authorization` header before one word of credentials; the others have parameters to the line's end."""
 
-_MARKER = re.compile(MARKER)
-_SCHEME = re.compile(
+_MARKER: Final = re.compile(MARKER)
+_SCHEME: Final = re.compile(
     rf"{ONE_WORD_SCHEMES}[ \t]++(?=\S)|(?:digest|oauth|signature|hawk|aws4-hmac-sha256)[ \t]++[^\r\n]*+", re.IGNORECASE
 )
-_BARE = re.compile(
+_BARE: Final = re.compile(
     r"""(?:
         [^\s"'`\\()\[\]{},;&<]++
       | \\++(?!["'`])
@@ -26,10 +27,10 @@ _BARE = re.compile(
     )++""",
     re.VERBOSE,
 )
-_LITERAL_START = re.compile(r"""([rRbBfFuU]{0,2})(\\*+)(["'`])""")
-_QUOTE_OR_BRACKET = re.compile(r"""["'`()\[\]{}]""")
-_CONTINUED = re.compile(r"\s*+(?:[+%|?]{1,2}+|[!=]==?|:=|=>|=)\s*+(?=\S)|\s++(?:or|if|else|:)\s++(?=\S)")
-_ADJACENT_LITERAL = re.compile(r"""\s++(?=[rRbBfFuU]{0,2}\\*+["'`])""")
+_LITERAL_START: Final = re.compile(r"""([rRbBfFuU]{0,2})(\\*+)(["'`])""")
+_QUOTE_OR_BRACKET: Final = re.compile(r"""["'`()\[\]{}]""")
+_CONTINUED: Final = re.compile(r"\s*+(?:[+%|?]{1,2}+|[!=]==?|:=|=>|=)\s*+(?=\S)|\s++(?:or|if|else|:)\s++(?=\S)")
+_ADJACENT_LITERAL: Final = re.compile(r"""\s++(?=[rRbBfFuU]{0,2}\\*+["'`])""")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from sys import intern
+from typing import Final
 
 from otel_bridge.entries.entry import Entry, StateChange
 from otel_bridge.sessions import attributes as names
@@ -17,7 +18,7 @@ from otel_bridge.sessions.ids import Occurrences, root_span_id, span_id, trace_i
 from otel_bridge.sessions.open_span import OpenSpan, events_span, snapshot_of
 from otel_bridge.sessions.span import Span, SpanEvent, SpanKind
 
-OPENS_NO_SPAN = frozenset(("created", "stopped"))
+OPENS_NO_SPAN: Final = frozenset(("created", "stopped"))
 """States in which there is no debugged program to show."""
 
 

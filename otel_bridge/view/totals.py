@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from otel_bridge.sessions.attributes import (
     END_REASON,
@@ -17,7 +18,7 @@ from otel_bridge.sessions.attributes import (
 )
 from otel_bridge.sessions.span import Span, StatusCode
 
-CALL_PREFIX = "tools/call "
+CALL_PREFIX: Final = "tools/call "
 
 
 def is_call(span: Span) -> bool:
