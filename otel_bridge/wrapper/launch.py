@@ -62,6 +62,7 @@ def run(
         "state_dir": str(state) if state else None,
         "is_debugger": is_debugger(command),
         "server": child.process.pid,
+        "pump": os.getpid(),
         "folder": str(folder.path) if folder else None,
         "lock": folder.lock if folder else None,
         "delivery_s": DELIVERY_S,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 from otel_bridge.entries.frame import Frame, Gap
 from otel_bridge.pipeline.announcements import Announcer
@@ -14,11 +12,11 @@ from otel_bridge.pipeline.tail import CHECK_EVERY_S
 from otel_bridge.sessions.frame_mapping import FrameMapping
 from otel_bridge.sessions.frame_reader import FrameReader
 from otel_bridge.sessions.span import Span
-from otel_bridge.sources.processes import PROC, running
 from otel_bridge.wrapper.inlet import Inlet
 from otel_bridge.wrapper.journal import Journal
 from otel_bridge.wrapper.records import Record, ServerEnd
 from otel_bridge.wrapper.run_tail import RunTail
+from otel_bridge.wrapper.server import Server
 
 ROOM_S = 1.0
 BUSY_S, BUSY_AFTER_S, QUIET_S = 0.02, 2.0, 0.25
@@ -27,7 +25,7 @@ _GONE_S = 0.02
 
 
 class LiveRun:
-    """One run. `open_tail` is given the server's own name once something is to be delivered; `server` is its pid.
+    """One run. `open_tail` is given the server's own name once something is to be delivered.
 
     What is heard goes to the `journal` before anything of it is sent.
     """
@@ -39,7 +37,7 @@ class LiveRun:
         mapping: FrameMapping,
         announcer: Announcer,
         open_tail: Callable[[str], RunTail],
-        server: int,
+        server: Server,
         journal: Journal | None,
     ) -> None:
         self._inlet = inlet
@@ -58,6 +56,13 @@ class LiveRun:
 
         Returns whether nothing is left to do: the server has ended, and all that it said is delivered.
         """
+        over = threading.Event()
+        try:
+            return self._run(stop, delivery_s, over)
+        finally:
+            over.set()
+
+    def _run(self, stop: threading.Event, delivery_s: float, over: threading.Event) -> bool:
         while not self._inlet.is_ending and not stop.is_set():
             if self._tail is not None:
                 self._tail.say()
@@ -65,6 +70,8 @@ class LiveRun:
                 self._inlet.wait(self._patience_s())
                 self._round()
         end_s = time.monotonic() + delivery_s
+        # Beside the delivery: a backend that is away must not be what lets a server live on.
+        threading.Thread(target=self._server.end_if_abandoned, args=(over,), name="ending", daemon=True).start()
         while self._wait_for_room(end_s) and not self._inlet.is_over and not stop.is_set():
             self._round()
         if not stop.is_set():
@@ -140,7 +147,7 @@ class LiveRun:
         """The pump said so, or is gone; then the server, whose input has ended, will soon be."""
         waiting = threading.Event()
         while not self._has_ended and time.monotonic() < end_s:
-            self._has_ended = _is_gone(self._server)
+            self._has_ended = self._server.has_ended()
             waiting.wait(0 if self._has_ended else _GONE_S)
 
     def _note_the_rest(self, end_s: float) -> None:
@@ -185,14 +192,3 @@ class LiveRun:
 
     def _wait_for_room(self, end_s: float) -> bool:
         return self._tail is None or self._tail.delivery.wait_for_room(max(0.0, end_s - time.monotonic()))
-
-
-def _is_gone(pid: int) -> bool:
-    """Whether the server has ended; also if nobody has reaped it, where the system tells of that."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
-    return Path(PROC).is_dir() and running(pid) is None

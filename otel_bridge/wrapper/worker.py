@@ -35,6 +35,7 @@ from otel_bridge.wrapper.pickup import PickUp
 from otel_bridge.wrapper.records import Configuration
 from otel_bridge.wrapper.run_folder import Description, RunFolder
 from otel_bridge.wrapper.run_tail import RunSettings, RunTail
+from otel_bridge.wrapper.server import Server
 from otel_bridge.wrapper.stderr import Stderr
 
 _FIRST_RECORD_S = 30.0
@@ -130,7 +131,8 @@ def _live_run(
         return RunTail.open(named, mapping, announcer)
 
     journal = Journal(settings.folder, announcer) if settings.folder else None
-    return LiveRun(inlet, reader, mapping, announcer, open_tail, values["server"], journal)
+    server = Server(values["server"], values["pump"])
+    return LiveRun(inlet, reader, mapping, announcer, open_tail, server, journal)
 
 
 def _named(resource: Resource, server_name: str) -> Resource:

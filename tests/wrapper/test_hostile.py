@@ -129,18 +129,33 @@ def test_a_worker_that_is_frozen_stops_nothing(tmp_path: Path) -> None:
         assert run.process.wait() == 0
 
 
-def test_a_server_that_does_not_end_keeps_no_worker(tmp_path: Path, receiver: Receiver) -> None:
-    """When the wrapper is killed; what is left is nobody's as long as that server lives, then the next run's."""
-    folder = tmp_path / "mcp-debugger"
-    folder.mkdir()
-    (folder / "deaf.py").write_text(DEAF)
-    with Wrapped(tmp_path / "run", [sys.executable, folder / "deaf.py"], endpoint=receiver.endpoint) as run:
+@pytest.mark.parametrize("is_away", [False, True], ids=["backend", "no backend"])
+def test_a_server_that_does_not_end_is_ended_when_the_wrapper_is_killed(
+    tmp_path: Path, receiver: Receiver, is_away: bool
+) -> None:
+    """Who kills what it started means the server: nothing of the run lives on, whether or not there is a backend."""
+    with Wrapped(tmp_path / "run", deaf_debugger(tmp_path), endpoint=NOWHERE if is_away else receiver.endpoint) as run:
         assert run.line() == b"up\n"
-        worker = run.worker()
         (left,) = wait_until(lambda: list(run.state.glob("runs/*")), "the run has a folder")
         wait_until(lambda: '"server": {' in (left / "run.json").read_text(), "the worker has said whose it is")
         run.process.kill()
         run.process.wait()
+
+        wait_until(lambda: not run.pids(), "all of it has ended")
+        assert not left.exists()
+
+
+def test_what_a_server_that_nothing_ends_leaves_is_the_next_runs(tmp_path: Path, receiver: Receiver) -> None:
+    """When the worker is killed too; as long as that server lives, what is left is nobody's."""
+    with Wrapped(tmp_path / "run", deaf_debugger(tmp_path), endpoint=receiver.endpoint) as run:
+        assert run.line() == b"up\n"
+        worker = run.worker()
+        (left,) = wait_until(lambda: list(run.state.glob("runs/*")), "the run has a folder")
+        wait_until(lambda: '"server": {' in (left / "run.json").read_text(), "the worker has said whose it is")
+        os.kill(worker, signal.SIGSTOP)
+        run.process.kill()
+        run.process.wait()
+        os.kill(worker, signal.SIGKILL)
         wait_until(lambda: running(worker) is None, "the worker has ended")
         (server,) = run.pids()
 
@@ -150,6 +165,14 @@ def test_a_server_that_does_not_end_keeps_no_worker(tmp_path: Path, receiver: Re
         wait_until(lambda: running(server) is None, "the server has ended")
         assert "what 1 earlier run had left is delivered" in _next_run(run.state, left)
         assert not left.exists()
+
+
+def deaf_debugger(folder: Path) -> list[str | Path]:
+    """The command of a server that is taken for mcp-debugger and that nothing but SIGKILL ends."""
+    program = folder / "mcp-debugger" / "deaf.py"
+    program.parent.mkdir()
+    program.write_text(DEAF)
+    return [sys.executable, program]
 
 
 def _next_run(state: Path, taken_up: Path | None = None) -> str:
