@@ -32,8 +32,12 @@ class Run:
     @property
     def waiting(self) -> str:
         """What waits, in words."""
+        if self.problem:
+            return self.problem
+        if not self.behind_bytes and not self.open_sessions:
+            return "at most what it noted of its last calls"
         sessions = f"{self.open_sessions} open session{'s' * (self.open_sessions != 1)}"
-        return self.problem or f"{self.behind_bytes:,} bytes of {self.log} and {sessions}"
+        return f"{self.behind_bytes:,} bytes of {self.log} and {sessions}"
 
 
 def known_runs(state_folder: Path) -> tuple[Run, ...]:
