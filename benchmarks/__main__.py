@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import backfill, handler_cost, idle, latency, many_sessions, outage, pump_latency, startup
+from benchmarks import backfill, handler_cost, idle, latency, many_sessions, outage, pump_latency, rotation, startup
 from benchmarks.report import Plan, Row, as_json, as_table
 
 BENCHMARKS: dict[str, Callable[[Plan], Iterator[Row]]] = {
@@ -18,6 +18,7 @@ BENCHMARKS: dict[str, Callable[[Plan], Iterator[Row]]] = {
     "idle": idle.measure,
     "sessions": many_sessions.measure,
     "outage": outage.measure,
+    "rotation": rotation.measure,
     "startup": startup.measure,
     "pump": pump_latency.measure,
     "handler": handler_cost.measure,

@@ -17,6 +17,7 @@ NEEDS = {
     "idle": ("collector", "jaeger"),
     "sessions": ("collector",),
     "outage": (),
+    "rotation": ("collector", "winston"),
     "startup": (),
     "pump": (),
     "handler": (),
