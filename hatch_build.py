@@ -20,7 +20,7 @@ CORE = (
     "otel_bridge/export/encode.py",
     "otel_bridge/view/totals.py",
 )
-NOT_OF_IT = ("__init__.py", "span.py")
+NOT_OF_IT = ("__init__.py", "capture.py", "flaw.py", "span.py")
 """Packages without code, and the classes that programs are given: they keep their documentation."""
 PROBE = "#include <Python.h>\nPyMODINIT_FUNC PyInit_probe(void) { return NULL; }\n"
 

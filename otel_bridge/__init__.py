@@ -13,12 +13,12 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from otel_bridge.entries.entry import Flaw
+    from otel_bridge.entries.flaw import Flaw
     from otel_bridge.errors import BridgeError, SettingError
     from otel_bridge.inprocess.bridge import Bridge, BridgeStatistics
     from otel_bridge.inprocess.conversion import convert
     from otel_bridge.inprocess.handler import BridgeHandler
-    from otel_bridge.sessions.attributes import Capture
+    from otel_bridge.sessions.capture import Capture
     from otel_bridge.sessions.span import Span, SpanEvent, SpanKind, SpanLink, StatusCode
 
 __version__ = "0.1.0"
@@ -45,8 +45,8 @@ _MODULES = {
     "BridgeError": "otel_bridge.errors",
     "BridgeHandler": "otel_bridge.inprocess.handler",
     "BridgeStatistics": "otel_bridge.inprocess.bridge",
-    "Capture": "otel_bridge.sessions.attributes",
-    "Flaw": "otel_bridge.entries.entry",
+    "Capture": "otel_bridge.sessions.capture",
+    "Flaw": "otel_bridge.entries.flaw",
     "SettingError": "otel_bridge.errors",
     "Span": "otel_bridge.sessions.span",
     "SpanEvent": "otel_bridge.sessions.span",

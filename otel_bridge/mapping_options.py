@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from otel_bridge.errors import SettingError
-from otel_bridge.sessions.attributes import Capture, MappingOptions
+from otel_bridge.sessions.attributes import MappingOptions
+from otel_bridge.sessions.capture import Capture
 from otel_bridge.settings import Environment
 
 

@@ -13,7 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from otel_bridge.cli.main import COMMANDS, cli
-from otel_bridge.sessions.attributes import Capture, MappingOptions
+from otel_bridge.sessions.attributes import MappingOptions
+from otel_bridge.sessions.capture import Capture
 from otel_bridge.sessions.log_mapping import LogMapping
 from otel_bridge.testing import Receiver
 from tests.recordings import Recording, recordings

@@ -11,7 +11,8 @@ import click
 
 from otel_bridge.errors import SettingError
 from otel_bridge.mapping_options import resolve_mapping_options
-from otel_bridge.sessions.attributes import Capture, MappingOptions
+from otel_bridge.sessions.attributes import MappingOptions
+from otel_bridge.sessions.capture import Capture
 from otel_bridge.settings import Exporter, ExportSettings, resolve_export_settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from otel_bridge.entries.decoding import decode_json
-from otel_bridge.entries.entry import Flaw, Malformed
+from otel_bridge.entries.entry import Malformed
+from otel_bridge.entries.flaw import Flaw
 from otel_bridge.entries.times import time_ms
 
 TRACE_NAME: Final = re.compile(r"dap-trace-([0-9A-Za-z-]{1,64})\.ndjson")

@@ -9,7 +9,8 @@ from typing import Final
 
 import orjson
 
-from otel_bridge.entries.entry import Entry, Flaw, StateChange
+from otel_bridge.entries.entry import Entry, StateChange
+from otel_bridge.entries.flaw import Flaw
 from otel_bridge.entries.kinds import KNOWN_KINDS, split_kind, split_state_change
 from otel_bridge.entries.record_names import drop_record_names
 from otel_bridge.entries.times import time_ms

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
+from otel_bridge.entries.flaw import Flaw
 from otel_bridge.values import value
 
 
@@ -44,18 +44,6 @@ class StateChange:
     before: str
     after: str
     time_ms: int
-
-
-class Flaw(StrEnum):
-    """Why a line that looked structured became no entry; the values are what people read."""
-
-    NOT_UTF8 = "not UTF-8"
-    NOT_JSON = "not JSON"
-    TRAILING_COMMA = "not JSON: a trailing comma"
-    NOT_OBJECT = "not a JSON object"
-    NO_TIME = "no usable timestamp"
-    TOO_LONG = "over the line limit"
-    TOO_DEEP = "nested too deeply"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ import re
 from typing import Final
 
 from otel_bridge.entries.decoding import decode_line
-from otel_bridge.entries.entry import Flaw, Item, Malformed
+from otel_bridge.entries.entry import Item, Malformed
+from otel_bridge.entries.flaw import Flaw
 from otel_bridge.entries.kinds import STRUCTURED_LINE
 
 DEFAULT_MAX_LINE_BYTES: Final = 1 << 20

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self, TypedDict
 
-from otel_bridge.entries.entry import Flaw
+from otel_bridge.entries.flaw import Flaw
 from otel_bridge.errors import SettingError
 from otel_bridge.inprocess import lifetimes
 from otel_bridge.inprocess.announcements import Announcements
@@ -18,7 +18,7 @@ from otel_bridge.inprocess.snapshot import snapshot_of_mapping, snapshot_of_text
 from otel_bridge.inprocess.target import Target
 from otel_bridge.inprocess.worker import Worker, say_counts
 from otel_bridge.mapping_options import resolve_mapping_options
-from otel_bridge.sessions.attributes import Capture
+from otel_bridge.sessions.capture import Capture
 from otel_bridge.sessions.log_mapping import LogMapping
 
 if TYPE_CHECKING:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from otel_bridge.entries.decoding import decode_line
-from otel_bridge.entries.entry import Entry, Flaw, StateChange
+from otel_bridge.entries.entry import Entry, StateChange
+from otel_bridge.entries.flaw import Flaw
 from otel_bridge.entries.kinds import STRUCTURED_LINE
 from otel_bridge.entries.reader import DEFAULT_MAX_LINE_BYTES
 from otel_bridge.inprocess.snapshot import snapshot_of_mapping
 from otel_bridge.mapping_options import resolve_mapping_options
-from otel_bridge.sessions.attributes import Capture
+from otel_bridge.sessions.capture import Capture
 from otel_bridge.sessions.log_mapping import LogMapping
 from otel_bridge.sessions.span import Span
 

@@ -7,7 +7,7 @@ import time
 from collections import Counter, deque
 from typing import NamedTuple
 
-from otel_bridge.entries.entry import Flaw
+from otel_bridge.entries.flaw import Flaw
 
 MAX_BYTES = 64 * 1024 * 1024
 """So much the queue holds at most, however few its entries are; a full one of usual entries has a tenth of it."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from otel_bridge.entries.entry import Flaw
+from otel_bridge.entries.flaw import Flaw
 from otel_bridge.inprocess.snapshot import PREFIXES, snapshot_of_fields, snapshot_of_mapping, snapshot_of_text
 
 RECORD_ATTRIBUTES = frozenset(logging.makeLogRecord({}).__dict__) | {"asctime", "message", "taskName"}

@@ -14,7 +14,7 @@ from typing import cast
 import orjson
 
 from otel_bridge.entries.decoding import decode_json
-from otel_bridge.entries.entry import Flaw
+from otel_bridge.entries.flaw import Flaw
 from otel_bridge.entries.kinds import KNOWN_KINDS, split_kind, split_state_change
 from otel_bridge.entries.reader import DEFAULT_MAX_LINE_BYTES
 from otel_bridge.entries.times import time_ms

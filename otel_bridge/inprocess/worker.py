@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from otel_bridge.entries.decoding import decode_line
-from otel_bridge.entries.entry import Entry, Flaw, StateChange
+from otel_bridge.entries.entry import Entry, StateChange
+from otel_bridge.entries.flaw import Flaw
 from otel_bridge.inprocess.announcements import LOGGER, Announcements
 from otel_bridge.inprocess.intake import Intake
 from otel_bridge.inprocess.sinks import MAX_SPANS, Sink, SinkCounts

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import IntEnum
 from functools import lru_cache
 from typing import Final
 
 from otel_bridge.entries.entry import Entry
+from otel_bridge.sessions.capture import Capture
 from otel_bridge.sessions.clip import clip_json, clip_text, otlp_value
 from otel_bridge.sessions.span import AttributeValue, SpanEvent
 
@@ -47,14 +47,6 @@ TOOL_ERROR: Final = "tool_error"
 _LONGEST_NAME: Final = 64
 _LOW_CARDINALITY: Final = re.compile(rf"[A-Za-z0-9_.:/-]{{1,{_LONGEST_NAME}}}")
 _MCP_ERROR: Final = re.compile(r"MCP error (-\d{1,10})\b")
-
-
-class Capture(IntEnum):
-    """How much of a session leaves the machine; each level holds the ones before it."""
-
-    METADATA = 0
-    ARGUMENTS = 1
-    FULL = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,9 @@ from typing import Any, Final
 from otel_bridge.entries.dap import DapMessage
 from otel_bridge.entries.entry import Entry
 from otel_bridge.sessions import attributes as names
-from otel_bridge.sessions.attributes import AttributeSet, Capture, Failure, MappingOptions, low_cardinality
+from otel_bridge.sessions.attributes import AttributeSet, Failure, MappingOptions, low_cardinality
 from otel_bridge.sessions.calls import OpenCall
+from otel_bridge.sessions.capture import Capture
 from otel_bridge.sessions.clip import clip_json, clip_text
 from otel_bridge.sessions.evidence import call_key
 from otel_bridge.sessions.ids import canonical_json, derived_span_id

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from otel_bridge.entries.decoding import decode_json
-from otel_bridge.entries.entry import Flaw
+from otel_bridge.entries.flaw import Flaw
 from otel_bridge.sessions import attributes as names
-from otel_bridge.sessions.attributes import Capture, Failure, MappingOptions, low_cardinality
+from otel_bridge.sessions.attributes import Failure, MappingOptions, low_cardinality
 from otel_bridge.sessions.calls import CREATE
+from otel_bridge.sessions.capture import Capture
 from otel_bridge.sessions.clip import clip_json, clip_text
 from otel_bridge.sessions.frame_call import Answer
 from otel_bridge.sessions.redaction import redact, redact_text

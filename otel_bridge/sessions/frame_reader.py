@@ -12,11 +12,12 @@ from hashlib import blake2b
 from typing import Final
 
 from otel_bridge.entries.decoding import decode_json
-from otel_bridge.entries.entry import Flaw
+from otel_bridge.entries.flaw import Flaw
 from otel_bridge.entries.frame import Direction, Frame
 from otel_bridge.sessions import attributes as names
-from otel_bridge.sessions.attributes import AttributeSet, Capture, MappingOptions
+from otel_bridge.sessions.attributes import AttributeSet, MappingOptions
 from otel_bridge.sessions.calls import CREATE
+from otel_bridge.sessions.capture import Capture
 from otel_bridge.sessions.clip import clip_json
 from otel_bridge.sessions.frame_answer import NAMING, answer_of
 from otel_bridge.sessions.frame_call import Answer, FrameCall, SessionRequest

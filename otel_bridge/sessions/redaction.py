@@ -20,7 +20,8 @@ from typing import Any, Final
 import orjson
 
 from otel_bridge.entries.decoding import decode_json
-from otel_bridge.entries.entry import Entry, Flaw
+from otel_bridge.entries.entry import Entry
+from otel_bridge.entries.flaw import Flaw
 from otel_bridge.sessions.clip import sendable_text
 from otel_bridge.sessions.redaction_memory import (
     LONGEST_CHARS,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from otel_bridge.errors import StateError
-from otel_bridge.sessions.attributes import Capture
+from otel_bridge.sessions.capture import Capture
 from otel_bridge.state.place import state_folder
 from otel_bridge.wrapper.child import FORWARDED, CannotStartError, Child, end_as
 from otel_bridge.wrapper.command import is_debugger, log_file_of, with_log_file

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Self
 
 from otel_bridge.errors import StateError
-from otel_bridge.sessions.attributes import Capture
+from otel_bridge.sessions.capture import Capture
 from otel_bridge.sources.claims import Claim, claim, claimed_paths, claims_folder
 from otel_bridge.sources.processes import Process, running
 from otel_bridge.state.place import open_own_file, prepare_state_folder, reason

@@ -14,7 +14,7 @@ from otel_bridge.cli.doctor_backend import check_endpoint, check_settings, on_re
 from otel_bridge.cli.doctor_state import check_state, look_at_state
 from otel_bridge.cli.findings import Finding, Level
 from otel_bridge.export.reply import GrpcReply, HttpReply, NoReply, NotSent, Reply
-from otel_bridge.sessions.attributes import Capture
+from otel_bridge.sessions.capture import Capture
 from otel_bridge.settings import resolve_export_settings
 from otel_bridge.state.commit import Commit, RunStatus
 from otel_bridge.state.place import DATABASE

@@ -19,7 +19,7 @@ from otel_bridge.errors import StateError
 from otel_bridge.export.dead_letters import DeadLetter, DeadLetters
 from otel_bridge.export.encode import RequestEncoder, SpanEncoder
 from otel_bridge.export.resource import Resource, Scope
-from otel_bridge.sessions.attributes import Capture
+from otel_bridge.sessions.capture import Capture
 from otel_bridge.sessions.saved import Json
 from otel_bridge.sessions.span import Span, SpanKind
 from otel_bridge.state.commit import Commit, Counts, LastError, RunStatus

@@ -10,7 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from otel_bridge.entries.decoding import MAX_DEPTH, decode_json, decode_line
-from otel_bridge.entries.entry import Entry, Flaw, StateChange
+from otel_bridge.entries.entry import Entry, StateChange
+from otel_bridge.entries.flaw import Flaw
 from tests.entries.lines import SID, T_MS, line, nested
 
 CALL = b'"message":"tool:call","timestamp":1796071983998'

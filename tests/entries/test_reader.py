@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from otel_bridge.entries.decoding import decode_line
-from otel_bridge.entries.entry import Entry, Flaw, Item, Malformed, StateChange
+from otel_bridge.entries.entry import Entry, Item, Malformed, StateChange
+from otel_bridge.entries.flaw import Flaw
 from otel_bridge.entries.kinds import STRUCTURED_LINE
 from otel_bridge.entries.reader import EntryReader
 from tests.entries.lines import SID, T_MS, line, nested, read

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from otel_bridge.entries.entry import Flaw
+from otel_bridge.entries.flaw import Flaw
 from otel_bridge.testing import Receiver
 from tests.faults.spans import check_same, expected, wait_for_all
 from tests.faults.unprivileged import unprivileged

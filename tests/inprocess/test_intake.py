@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otel_bridge.entries.entry import Flaw
+from otel_bridge.entries.flaw import Flaw
 from otel_bridge.inprocess import intake as module
 from otel_bridge.inprocess.intake import Intake
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from otel_bridge import BridgeHandler, Span, convert
 from otel_bridge.entries.kinds import KNOWN_KINDS
-from otel_bridge.sessions.attributes import Capture
+from otel_bridge.sessions.capture import Capture
 from otel_bridge.testing import CapturingExporter, Receiver, session_entries
 from tests.inprocess.programs import (
     FEEDS,

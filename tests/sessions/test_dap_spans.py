@@ -11,7 +11,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from otel_bridge.entries.dap import DapMessage, DapReader
-from otel_bridge.sessions.attributes import Capture, MappingOptions
+from otel_bridge.sessions.attributes import MappingOptions
+from otel_bridge.sessions.capture import Capture
 from otel_bridge.sessions.log_mapping import LogMapping
 from otel_bridge.sessions.saved import restore, take_changes
 from otel_bridge.sessions.span import Span, SpanKind, StatusCode

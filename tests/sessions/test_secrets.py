@@ -8,7 +8,8 @@ from dataclasses import asdict
 import pytest
 
 from otel_bridge.entries.dap import DapMessage, DapReader
-from otel_bridge.sessions.attributes import Capture, MappingOptions
+from otel_bridge.sessions.attributes import MappingOptions
+from otel_bridge.sessions.capture import Capture
 from otel_bridge.sessions.log_mapping import LogMapping
 from otel_bridge.sessions.saved import take_changes
 from tests.recordings import Recording

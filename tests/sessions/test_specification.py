@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from otel_bridge.entries.entry import Flaw, Malformed
+from otel_bridge.entries.entry import Malformed
+from otel_bridge.entries.flaw import Flaw
 from otel_bridge.entries.reader import EntryReader
 from otel_bridge.sessions.attributes import MappingOptions
 from otel_bridge.sessions.log_mapping import LogMapping

@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 
 from otel_bridge.entries.frame import Direction, Frame
-from otel_bridge.sessions.attributes import Capture, MappingOptions
+from otel_bridge.sessions.attributes import MappingOptions
+from otel_bridge.sessions.capture import Capture
 from otel_bridge.sessions.frame_mapping import FrameMapping, FrameOptions
 from otel_bridge.sessions.frame_reader import FrameReader
 from otel_bridge.sessions.span import Span

@@ -10,7 +10,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import SpanFlags
 
 from otel_bridge.entries.frame import Direction
 from otel_bridge.export.encode import SpanEncoder
-from otel_bridge.sessions.attributes import Capture
+from otel_bridge.sessions.capture import Capture
 from otel_bridge.sessions.frame_mapping import CANCEL_DELAY_S, LOG_DELAY_S
 from otel_bridge.sessions.frame_reader import MAX_IN_FLIGHT
 from otel_bridge.sessions.ids import root_span_id, trace_id_of_session

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from otel_bridge.errors import StateError
-from otel_bridge.sessions.attributes import Capture
+from otel_bridge.sessions.capture import Capture
 from otel_bridge.sources.claims import claims_folder
 from otel_bridge.state.place import state_folder
 from otel_bridge.testing import Receiver

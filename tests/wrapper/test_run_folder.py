@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from otel_bridge.errors import StateError
-from otel_bridge.sessions.attributes import Capture
+from otel_bridge.sessions.capture import Capture
 from otel_bridge.sources.processes import running
 from otel_bridge.wrapper.run_folder import (
     DESCRIPTION,
