@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 from otel_bridge.entries.decoding import decode_line
-from otel_bridge.entries.entry import Item, Malformed
+from otel_bridge.entries.entry import Entry, Item, Malformed, StateChange
 from otel_bridge.entries.flaw import Flaw
 from otel_bridge.entries.kinds import STRUCTURED_LINE
 
@@ -124,10 +124,10 @@ class EntryReader:
             line_start = block.rfind(b"\n", position, start) + 1 or position
             position = block.find(b"\n", start) + 1
             item = decode_line(block[line_start : position - 1].lstrip(b"\0"))
-            if isinstance(item, Flaw):
-                items.append(self._malformed(item, block_start_byte + line_start))
-            elif item is not None:
+            if isinstance(item, (Entry, StateChange)):
                 items.append(item)
+            elif item is not None:
+                items.append(self._malformed(item, block_start_byte + line_start))
 
     def _malformed(self, flaw: Flaw, start_byte: int) -> Malformed:
         return Malformed(flaw, self._path, start_byte)

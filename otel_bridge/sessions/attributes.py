@@ -47,6 +47,9 @@ TOOL_ERROR: Final = "tool_error"
 _LONGEST_NAME: Final = 64
 _LOW_CARDINALITY: Final = re.compile(rf"[A-Za-z0-9_.:/-]{{1,{_LONGEST_NAME}}}")
 _MCP_ERROR: Final = re.compile(r"MCP error (-\d{1,10})\b")
+# Asked at every entry, where finding an enumeration's member costs more than comparing it.
+WITH_ARGUMENTS: Final = Capture.ARGUMENTS
+IN_FULL: Final = Capture.FULL
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ def error_type(message: object) -> str:
 
 def failure(message: object, options: MappingOptions) -> Failure:
     """A failure with its message as far as it may be shown; `metadata` shows none."""
-    shown = message if isinstance(message, str) and options.capture >= Capture.ARGUMENTS else ""
+    shown = message if isinstance(message, str) and options.capture >= WITH_ARGUMENTS else ""
     return Failure(error_type(message), clip_text(shown, options.max_value_bytes))
 
 
@@ -124,7 +127,7 @@ def call_attributes(tool: object, request: object, options: MappingOptions) -> A
         put_place(attributes, request, options)
         if FILE not in attributes and isinstance(request.get("scriptPath"), str):
             attributes.put(FILE, request["scriptPath"], options.max_value_bytes)
-    if request is not None and options.capture >= Capture.ARGUMENTS:
+    if request is not None and options.capture >= WITH_ARGUMENTS:
         attributes[ARGUMENTS] = clip_json(request, options.max_value_bytes)
     return attributes
 
@@ -189,13 +192,13 @@ def entry_attributes(entry: Entry, options: MappingOptions) -> AttributeSet:
             if low_cardinality(value) == "_other":
                 attributes.put("debug.event", value, limit)
         elif (attribute := _IN_ARGUMENTS.get(name)) is not None:
-            if options.capture >= Capture.ARGUMENTS:
+            if options.capture >= WITH_ARGUMENTS:
                 attributes.put(attribute, value, limit)
         else:
             rest[name] = value
-    if entry.text and options.capture >= Capture.ARGUMENTS:
+    if entry.text and options.capture >= WITH_ARGUMENTS:
         attributes.put("debug.entry.text", entry.text, limit)
-    if rest and options.capture >= Capture.FULL:
+    if rest and options.capture >= IN_FULL:
         attributes["debug.entry.fields"] = clip_json(rest, limit)
     return attributes
 

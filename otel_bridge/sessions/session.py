@@ -11,7 +11,6 @@ from otel_bridge.entries.entry import Entry, StateChange
 from otel_bridge.sessions import attributes as names
 from otel_bridge.sessions.attributes import AttributeSet, Failure, MappingOptions, low_cardinality
 from otel_bridge.sessions.calls import CallBook, OpenCall
-from otel_bridge.sessions.capture import Capture
 from otel_bridge.sessions.clip import clip_json
 from otel_bridge.sessions.dap_spans import DapSpans
 from otel_bridge.sessions.evidence import Result
@@ -342,9 +341,9 @@ def apply_result(call: OpenCall, entry: Entry, result: Result, options: MappingO
     attributes = call.span.attributes
     if "variableCount" in entry.fields:
         attributes.put("debug.variables.count", entry.fields["variableCount"], options.max_value_bytes)
-    if not call.logged and options.capture >= Capture.ARGUMENTS and "expression" in entry.fields:
+    if not call.logged and options.capture >= names.WITH_ARGUMENTS and "expression" in entry.fields:
         attributes.put("debug.expression", entry.fields["expression"], options.max_value_bytes)
-    if options.capture >= Capture.FULL and names.RESULT not in attributes:
+    if options.capture >= names.IN_FULL and names.RESULT not in attributes:
         attributes[names.RESULT] = clip_json(names.result_fields(entry), options.max_value_bytes)
 
 
