@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Final
 
 from otel_bridge.entries.entry import Entry
+from otel_bridge.entries.times import NS_PER_MS
 from otel_bridge.sessions.capture import Capture
 from otel_bridge.sessions.clip import clip_json, clip_text, otlp_value
 from otel_bridge.sessions.span import AttributeValue, SpanEvent
@@ -172,7 +173,7 @@ def call_name(tool: object) -> str:
 
 def event_of(entry: Entry, options: MappingOptions) -> SpanEvent:
     """An entry as a span event, with what the capture level lets out of it."""
-    return SpanEvent(event_name(entry), entry.time_ms * 1_000_000, entry_attributes(entry, options))
+    return SpanEvent(event_name(entry), entry.time_ms * NS_PER_MS, entry_attributes(entry, options))
 
 
 def entry_attributes(entry: Entry, options: MappingOptions) -> AttributeSet:

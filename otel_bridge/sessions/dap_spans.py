@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from otel_bridge.entries.dap import DapMessage
 from otel_bridge.entries.entry import Entry
+from otel_bridge.entries.times import NS_PER_MS
 from otel_bridge.sessions import attributes as names
 from otel_bridge.sessions.attributes import AttributeSet, Failure, MappingOptions, low_cardinality
 from otel_bridge.sessions.calls import OpenCall
@@ -109,7 +110,7 @@ class DapSpans:
 
     def call_ended(self, call: OpenCall, end_ns: int) -> None:
         """Notes when a call of the session was in flight."""
-        self.ended.append(Interval(call.span.start_ms * 1_000_000, end_ns, call.span.span_id, call.tool, call.key))
+        self.ended.append(Interval(call.span.start_ms * NS_PER_MS, end_ns, call.span.span_id, call.tool, call.key))
         if len(self.ended) > (MOST_ENDED if self._read_ms else self.max_ended):
             del self.ended[0]
 
@@ -162,13 +163,13 @@ class DapSpans:
     def _forget_calls(self) -> None:
         """No pair that is still to come can lie in a call that ended before all that is unanswered began."""
         begun = [pair.request.start_ms for pair in self._waiting] + [one.start_ms for one in self._asked.values()]
-        needed_ns = min([*begun, *self._read_ms.values()], default=0) * 1_000_000
+        needed_ns = min([*begun, *self._read_ms.values()], default=0) * NS_PER_MS
         self.ended = [call for call in self.ended if call.end_ns >= needed_ns]
 
     def _span(self, pair: _Pair) -> list[Span]:
         request = pair.request
-        start_ns = request.start_ms * 1_000_000
-        end_ns = start_ns + SHORTEST_NS if pair.end_ms is None else max(pair.end_ms * 1_000_000, start_ns + SHORTEST_NS)
+        start_ns = request.start_ms * NS_PER_MS
+        end_ns = start_ns + SHORTEST_NS if pair.end_ms is None else max(pair.end_ms * NS_PER_MS, start_ns + SHORTEST_NS)
         opener = canonical_json([request.command, request.seq, request.start_ms]).decode()
         attributes = AttributeSet()
         attributes.put("dap.command", request.command, self.options.max_value_bytes)

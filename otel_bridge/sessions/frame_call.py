@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from otel_bridge.entries.entry import Entry
+from otel_bridge.entries.times import NS_PER_MS
 from otel_bridge.sessions import attributes as names
 from otel_bridge.sessions.attributes import AttributeSet, Failure, call_name
 from otel_bridge.sessions.calls import CLOSE
@@ -149,7 +150,7 @@ def without_answer(call: FrameCall, session_ms: int) -> Answer:
     """The end of a call that none came for: given up by the client, or ended with its session, last heard of then."""
     if call.cancelled_ns is not None:
         return Answer(call.cancelled_ns, outcome="cancelled")
-    return Answer(max(call.start_ns + SHORTEST_NS, session_ms * 1_000_000), outcome="unanswered")
+    return Answer(max(call.start_ns + SHORTEST_NS, session_ms * NS_PER_MS), outcome="unanswered")
 
 
 def created_by(call: FrameCall, session_id: str) -> Entry:

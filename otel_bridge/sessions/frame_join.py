@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from otel_bridge.entries.entry import Entry
+from otel_bridge.entries.times import NS_PER_MS
 from otel_bridge.sessions.calls import OpenCall
 from otel_bridge.sessions.frame_call import FrameCall
 from otel_bridge.sessions.frame_reader import digest_of
@@ -119,7 +120,7 @@ class GivenCalls:
     def add(self, call: FrameCall) -> None:
         """Remember a call that is given out, and forget old ones."""
         given = Given.of(call)
-        while self._calls and given.end_ns - self._calls[0].end_ns > _REMEMBERED_MS * 1_000_000:
+        while self._calls and given.end_ns - self._calls[0].end_ns > _REMEMBERED_MS * NS_PER_MS:
             self._calls.popleft()
         if given.begin_is_open or given.end_is_open:
             self._calls.append(given)

@@ -13,6 +13,7 @@ from typing import Final
 
 from otel_bridge.entries.dap import DapMessage
 from otel_bridge.entries.entry import Entry, StateChange
+from otel_bridge.entries.times import NS_PER_MS
 from otel_bridge.sessions.attributes import MappingOptions
 from otel_bridge.sessions.calls import CREATE, OpenCall
 from otel_bridge.sessions.creates import PendingCreates
@@ -209,7 +210,7 @@ class LogMapping:
         session = self._known(create.session_id, entry)
         if session is None:
             failure = answer_failure(entry, self.options)
-            return finished(create.call, entry.time_ms * 1_000_000, failure, answered=True)
+            return finished(create.call, entry.time_ms * NS_PER_MS, failure, answered=True)
         session.heard(entry.time_ms)
         spans = [*session.release(), *session.answer_call(create.call, entry)]
         self._bury(session)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from otel_bridge.entries.entry import Entry
+from otel_bridge.entries.times import NS_PER_MS
 from otel_bridge.sessions import attributes as names
 from otel_bridge.sessions.attributes import AttributeSet, Failure, MappingOptions
 from otel_bridge.sessions.calls import CallBook, OpenCall
@@ -82,7 +83,7 @@ class LooseCalls:
         book.remove(call)
         if not book:
             del self.books[key]
-        return finished(call, entry.time_ms * 1_000_000, answer_failure(entry, self.options), answered=True)
+        return finished(call, entry.time_ms * NS_PER_MS, answer_failure(entry, self.options), answered=True)
 
     def alone(self, entry: Entry, tool: str | None) -> list[Span]:
         """An answer (of `tool`) or another entry (None) that belongs to nothing: a 1 µs span of its own."""
@@ -98,7 +99,7 @@ class LooseCalls:
             span.attributes.put(names.SESSION_ID, session_id, self.options.max_value_bytes)
         call = OpenCall(tool or "", 0, None, span, opener=self.occurrences.opener("alone", entry))
         failure = answer_failure(entry, self.options) if tool is not None else None
-        return finished(call, entry.time_ms * 1_000_000, failure, answered=True)
+        return finished(call, entry.time_ms * NS_PER_MS, failure, answered=True)
 
     def overdue(self, before_ms: int | None) -> list[Span]:
         """Ends without an answer what began at `before_ms` or before; None: all."""
@@ -120,7 +121,7 @@ class LooseCalls:
 def unanswered(call: OpenCall) -> list[Span]:
     """A call whose answer never came, as a span of 1 µs."""
     call.span.attributes[names.OUTCOME] = "unanswered"
-    return finished(call, call.span.start_ms * 1_000_000 + SHORTEST_NS, None, answered=False)
+    return finished(call, call.span.start_ms * NS_PER_MS + SHORTEST_NS, None, answered=False)
 
 
 def finished(call: OpenCall, end_ns: int, failure: Failure | None, *, answered: bool) -> list[Span]:

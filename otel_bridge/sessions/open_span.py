@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from otel_bridge.entries.times import NS_PER_MS
 from otel_bridge.sessions.attributes import EVENTS_NAME, AttributeSet, Failure
 from otel_bridge.sessions.ids import derived_span_id
 from otel_bridge.sessions.saved_values import integer_of, list_of
@@ -61,7 +62,7 @@ class OpenSpan:
 
         `common` goes on every span of the session; the start is raised to `not_before_ns`, the root's.
         """
-        start_ns = max(self.start_ms * 1_000_000, not_before_ns)
+        start_ns = max(self.start_ms * NS_PER_MS, not_before_ns)
         attributes: dict[str, AttributeValue] = {**common, **self.attributes}
         status, message = StatusCode.UNSET, ""
         if failure:

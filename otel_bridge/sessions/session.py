@@ -8,6 +8,7 @@ from sys import intern
 from typing import Final
 
 from otel_bridge.entries.entry import Entry, StateChange
+from otel_bridge.entries.times import NS_PER_MS
 from otel_bridge.sessions import attributes as names
 from otel_bridge.sessions.attributes import AttributeSet, Failure, MappingOptions, low_cardinality
 from otel_bridge.sessions.calls import CallBook, OpenCall
@@ -78,7 +79,8 @@ class Session:
     @property
     def root_ns(self) -> int:
         """Start of the root, in Unix ns: no span of the session starts before it."""
-        return self.root_ms * 1_000_000
+        root_ns: int = self.root_ms * NS_PER_MS
+        return root_ns
 
     def root(self, executable: object, *, partial: bool) -> Span:
         """The root: an instant that comes first, because the real server often never says that a session ended."""
@@ -324,7 +326,7 @@ class Session:
             self.root_id,
             self.common,
             not_before_ns=self.root_ns,
-            end_ns=end_ms * 1_000_000,
+            end_ns=end_ms * NS_PER_MS,
             failure=failure,
         )
 
