@@ -110,19 +110,20 @@ def mapped(
     there.
     """
     wanted = list(dict.fromkeys(paths))
+    dap = _DapTraces(dap_traces, unreadable)
     for chain in order_files([path for path in wanted if path != STDIN], unreadable, copy):
         before = stage.entries
         for path in chain.files:
             size_bytes = 0 if path.endswith(".gz") else Path(path).stat().st_size
             yield from _file(stage, chain.name, path, _readable(path, unreadable), size_bytes, progress)
-        yield from _dap(stage, chain.name, [*trees(chain.files)], dap_traces, unreadable)
+        yield from dap.spans(stage, chain.name, trees(chain.files))
         yield _end(stage, chain.name, now_ms)
         if stage.entries == before:
             empty(chain.name)
     if STDIN in wanted:
         before = stage.entries
         yield from _file(stage, STDIN, STDIN, _standard_input(), 0, progress)
-        yield from _dap(stage, STDIN, [], dap_traces, unreadable)
+        yield from dap.spans(stage, STDIN, ())
         yield _end(stage, STDIN, now_ms)
         if stage.entries == before:
             empty("standard input")
@@ -141,16 +142,22 @@ def _readable(path: str, unreadable: Callable[[SourceError], None]) -> Iterator[
         unreadable(error)
 
 
-def _dap(
-    stage: MappingStage,
-    chain: str,
-    roots: list[Path],
-    given: Iterable[Path],
-    unreadable: Callable[[SourceError], None],
-) -> Iterator[list[Span]]:
-    for session_id in list(stage.log(chain).mapping.dap):
-        for path in traces_of(session_id, roots, given):
-            yield from _file(stage, path, path, _readable(path, unreadable), 0, lambda *_: None)
+class _DapTraces:
+    """The DAP traces of a replay, each read for one log: of two logs with one session, the one that began first."""
+
+    def __init__(self, given: Sequence[Path], unreadable: Callable[[SourceError], None]) -> None:
+        self._given = given
+        self._unreadable = unreadable
+        self._read: set[str] = set()
+
+    def spans(self, stage: MappingStage, chain: str, roots: Iterable[Path]) -> Iterator[list[Span]]:
+        """What a log's sessions have, beside the log and among the given ones."""
+        beside = [*roots]
+        for session_id in list(stage.log(chain).mapping.dap):
+            for path in traces_of(session_id, beside, self._given):
+                if path not in self._read:
+                    self._read.add(path)
+                    yield from _file(stage, path, path, _readable(path, self._unreadable), 0, lambda *_: None)
 
 
 def _end(stage: MappingStage, chain: str, now_ms: int) -> list[Span]:

@@ -11,7 +11,7 @@ from otel_bridge.errors import SourceError
 from otel_bridge.sources.chain import rotation_age
 from otel_bridge.sources.files import FileKey, Files, Handle, LocalFiles, NotRegularError, is_file, is_folder, reason
 from otel_bridge.sources.foreign import LOOK_BYTES, foreign_form
-from otel_bridge.sources.names import is_log, join, rotations, split
+from otel_bridge.sources.names import is_log, join, rotations, split, uncompressed
 from otel_bridge.sources.packed import GZIP_MAGIC, DamagedGzipError, PackedHandle
 from otel_bridge.sources.succession import Glimpse, continues, glimpse
 
@@ -102,10 +102,11 @@ def order_files(
     logs: dict[str, list[_Member]] = {}
     # A log whose newest file was not given stands under the name of the newest that was.
     stands_for: dict[str, str] = {}
-    for member in sorted(members, key=lambda member: (len(member.path), member.path)):
-        roots = _roots(member.path)
-        bases = [root if root in logs else stands_for.get(root, "") for root in roots]
-        base = next((base for base in bases if base and continues(member.seen, logs[base][0].seen)), member.path)
+    for member in sorted(members, key=lambda member: (len(uncompressed(member.path)), member.path)):
+        plain = uncompressed(member.path)
+        bases = [root if root in logs else stands_for.get(root, "") for root in (plain, *_roots(member.path))]
+        own = member.path if plain in logs else plain
+        base = next((base for base in bases if base and continues(member.seen, logs[base][0].seen)), own)
         logs.setdefault(base, []).append(member)
         for root in _roots(member.path, likely=True):
             stands_for.setdefault(root, base)

@@ -48,6 +48,33 @@ def test_numbered_and_packed_parts_are_parts(tmp_path: Path) -> None:
     assert names([tmp_path]) == [["server.log.2.gz", "server.log.1", "server.log"]]
 
 
+def test_a_packed_log_is_the_log(tmp_path: Path) -> None:
+    """The newest file, packed by hand: the rotated ones are parts of it, whatever is packed."""
+    append(tmp_path / "server1.log", entries(1, 2))
+    with gzip.open(tmp_path / "server.log.gz", "wb") as packed:
+        packed.write(entries(3, 4))
+
+    assert names([tmp_path]) == [["server1.log", "server.log.gz"]]
+
+
+def test_what_a_log_held_before_it_was_packed_is_a_part_of_it(tmp_path: Path) -> None:
+    """Packed under its own name, and begun anew."""
+    with gzip.open(tmp_path / "server.log.gz", "wb") as packed:
+        packed.write(entries(1, 2))
+    append(tmp_path / "server.log", entries(3, 4))
+
+    assert names([tmp_path]) == [["server.log.gz", "server.log"]]
+
+
+def test_a_packed_log_of_the_same_time_is_a_log_of_its_own(tmp_path: Path) -> None:
+    """As of two machines, put into one folder."""
+    with gzip.open(tmp_path / "server.log.gz", "wb") as packed:
+        packed.write(entry(2, session="b") + entry(50, session="b"))
+    append(tmp_path / "server.log", entry(5, session="a") + entry(100, session="a"))
+
+    assert names([tmp_path]) == [["server.log.gz"], ["server.log"]]
+
+
 def test_logs_of_the_same_time_are_logs_of_their_own(tmp_path: Path) -> None:
     """Two processes whose ids differ by a digit have two logs; the one that began first comes first."""
     append(tmp_path / "debug-mcp-server-123.log", entry(5, session="a") + entry(100, session="a"))
